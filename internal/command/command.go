@@ -1,0 +1,111 @@
+// Package command is the command table: one family file per kind, one row and
+// one function per command. It knows no sockets.
+package command
+
+import (
+	"github.com/hapaxkv/hapax/internal/resp"
+	"github.com/hapaxkv/hapax/internal/shard"
+)
+
+// Flag is a command flag as COMMAND INFO shows it.
+type Flag uint32
+
+const (
+	Write Flag = 1 << iota
+	ReadOnly
+	DenyOOM
+	Admin
+	PubSub
+	NoScript
+	Blocking
+	Loading
+	Stale
+	SkipMonitor
+	SkipSlowlog
+	Asking
+	Fast
+	NoAuth
+	MayReplicate
+	NoMandatoryKeys
+	AllowBusy
+	MovableKeys
+)
+
+// Group is a command's group-commit eligibility. The zero value is "not".
+type Group uint8
+
+const (
+	// NotGrouped: runs only when all that came before on its connection is
+	// durable and flushed.
+	NotGrouped Group = iota
+	// Grouped: may run while earlier replies of its connection still wait.
+	// Every use was reviewed for blocking, rollback and reply order.
+	Grouped
+)
+
+// Lock says what Tx lock the dispatcher takes before the handler runs.
+type Lock uint8
+
+const (
+	LockByKeys Lock = iota // shards of Ctx.Keys; none when there are no keys
+	LockEvery              // all shards: FLUSHDB, DBSIZE, RANDOMKEY ...
+	LockNone               // the handler's Tx calls lock by themselves: SCAN, KEYS
+)
+
+// KeySpec is a range key specification: first key at argument Begin, then every
+// Step-th up to Last (negative counts from the end, -1 is the last argument).
+type KeySpec struct {
+	Begin, Last, Step int
+	Flags             string // COMMAND INFO's key-spec flags, e.g. "RW access update"
+}
+
+// Command is one row of the table. Subcommands have rows of their own in Sub.
+type Command struct {
+	Name  string // lower case
+	Arity int    // as Redis: negative is "at least"; counts the name (and the subcommand's)
+	Flags Flag
+	Cats  string // ACL categories without the implied ones, e.g. "string fast"
+	Keys  []KeySpec
+	Group Group
+	Lock  Lock
+	Run   func(c *Ctx) error
+	Sub   []Command
+
+	// Documentation, for COMMAND DOCS.
+	Summary, Since, Complexity, DocGroup string
+	Syntax                               string // arguments as `COMMAND DOCS` would nest them, in the form of redis.io: "key value [NX | XX] [GET] [EX seconds | PX milliseconds]"
+
+	full string // "client|list"; set when the table is built
+	id   int    // index of its counters (commandstats)
+}
+
+// Error is an error reply, code word first. A handler that returns one has
+// written nothing to the log; whatever it wrote to Out is rolled back.
+type Error string
+
+func (e Error) Error() string { return string(e) }
+
+// Errors shared by families; texts are Redis's.
+var (
+	ErrSyntax     error = Error("ERR syntax error")
+	ErrWrongType  error = Error("WRONGTYPE Operation against a key holding the wrong kind of value")
+	ErrNotInteger error = Error("ERR value is not an integer or out of range")
+	ErrNotFloat   error = Error("ERR value is not a valid float")
+	ErrNoSuchKey  error = Error("ERR no such key")
+	ErrOOM        error = Error("OOM command not allowed when used memory > 'maxmemory'.")
+)
+
+// Ctx is what a handler sees. It lives in its loop and is reused.
+type Ctx struct {
+	Args [][]byte    // Args[0] is the command's name as sent
+	Keys []shard.Key // extracted by the command's KeySpecs (I11), in order; use these, not Args, to reach the store
+	Out  *resp.Writer
+	Tx   *shard.Tx // begun and locked by the dispatcher as Command.Lock says
+	Sess *Session
+	Host Host
+	Cmd  *Command // the row that runs (of a subcommand, its own)
+
+	NowMilli int64  // T of this round
+	Block    *Block // set by a handler to suspend the connection
+	Scratch  []byte // reusable buffer, for building values without allocating
+}

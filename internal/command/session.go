@@ -1,0 +1,165 @@
+package command
+
+import (
+	"github.com/hapaxkv/hapax/internal/resp"
+	"github.com/hapaxkv/hapax/internal/wal"
+)
+
+// ReplyMode is CLIENT REPLY.
+type ReplyMode uint8
+
+const (
+	ReplyOn ReplyMode = iota
+	ReplyOff
+	ReplySkipNext // CLIENT REPLY SKIP was run: the next command's reply is dropped
+	ReplySkipping // that next command is running
+)
+
+// Session is the state of one connection that commands read and change. Its
+// connection's goroutine owns it.
+type Session struct {
+	ID            int64
+	DB            int
+	Name          string
+	LibName       string
+	LibVer        string
+	User          string // "default"
+	Authenticated bool
+	Reply         ReplyMode
+	NoEvict       bool
+	NoTouch       bool
+	CloseAfter    bool    // close once what is in Out is flushed (QUIT, CLIENT KILL of itself)
+	Pipelined     bool    // more of this connection's commands were already read; for tests
+	LastWrite     wal.LSN // LSN of this connection's last write, for WAIT and WAITAOF
+	Proto         int     // 2 or 3; HELLO and RESET set it together with Ctx.Out.Proto
+}
+
+// Block suspends a connection until one of its conditions: its LSN is synced
+// (LSN > 0), the deadline passed (DeadlineMilli > 0), CLIENT UNBLOCK. Then
+// Done writes the reply.
+type Block struct {
+	LSN           wal.LSN
+	DeadlineMilli int64
+	Done          func(out *resp.Writer, why Wake)
+}
+
+// Wake is why a blocked connection goes on.
+type Wake uint8
+
+const (
+	WakeReady Wake = iota
+	WakeTimeout
+	WakeUnblock      // CLIENT UNBLOCK id TIMEOUT
+	WakeUnblockError // CLIENT UNBLOCK id ERROR
+)
+
+// ClientInfo is one line of CLIENT LIST.
+type ClientInfo struct {
+	ID                        int64
+	Addr, LAddr               string
+	FD                        int
+	Name                      string
+	AgeSec, IdleSec           int64
+	Flags                     string // "N", "b", "x", ...
+	DB                        int
+	QBuf, QBufFree, ArgvMem   int
+	OBL, OLL, OMem, TotMem    int
+	Cmd                       string // full name, "client|list", "NULL" before the first
+	User                      string
+	Resp                      int
+	LibName, LibVer           string
+	NoEvict, NoTouch, Blocked bool
+	Type                      string // "normal"
+}
+
+// Host is the server as commands see it: everything that isn't the keyspace.
+type Host interface {
+	// Clients calls f for every connection, in id order.
+	Clients(f func(ci *ClientInfo))
+	// Client describes the session's own connection.
+	Client(s *Session) ClientInfo
+	// Kill closes the connections whose id is in ids, self excepted (a
+	// handler that kills its own sets Session.CloseAfter), and says how many.
+	Kill(ids []int64, self int64) int
+	// Unblock wakes a blocked connection; false when it isn't blocked.
+	Unblock(id int64, withError bool) bool
+
+	// Authenticate checks a password; requirepass "" accepts none but leaves
+	// every session authenticated.
+	Authenticate(user, password string) bool
+	PasswordSet() bool
+
+	// ConfigGet returns name/value pairs whose names match any glob pattern,
+	// each name once. ConfigSet sets all or none; the error is the full reply.
+	ConfigGet(patterns []string) [][2]string
+	ConfigSet(pairs [][2]string) error
+	ConfigRewrite() error
+	ResetStats()
+
+	// Stats fills what INFO, ROLE and MEMORY report.
+	Stats() *Stats
+	// Shutdown begins an orderly stop; the connection gets no reply unless it fails.
+	Shutdown(abort bool) error
+	// Sleep stops the calling loop (DEBUG SLEEP); DebugEnabled gates DEBUG.
+	SleepMilli(ms int64)
+	DebugEnabled(s *Session) bool
+	// UnixMicro is T in microseconds, for TIME.
+	UnixMicro() int64
+	// Random64 is a pseudo-random number that feeds sampling, never a token.
+	Random64() uint64
+	// Durable and Synced are the log's.
+	Durable() wal.LSN
+	Synced() wal.LSN
+	// Last is the last LSN appended, for whole-server barriers.
+	Last() wal.LSN
+	// SecondsToMilli etc. need nothing of the host: handlers use Ctx.NowMilli.
+}
+
+// Stats is what INFO prints. The server fills it; info.go alone formats it.
+type Stats struct {
+	Version, GitSHA, BuildID, OS, Arch, GoVersion, RunID, Executable, ConfigFile string
+	PID, TCPPort, IOLoops, Databases, Shards                                     int
+	ServerTimeMicro, StartMilli, UptimeSec                                       int64
+	Hz                                                                           int
+	Backend                                                                      string // "epoll" or "goroutine"
+
+	Clients, BlockedClients, MaxClients, MaxInput, MaxOutput int64
+
+	UsedMemory, UsedPeak, RSS, Dataset, Overhead, IndexBytes, EntryBytes, MappedBytes, GoHeap, TotalSystem, ClientsNormal int64
+	MaxMemory                                                                                                             int64
+	MaxMemoryPolicy                                                                                                       string
+
+	Loading                                                                                     bool
+	LoadTotal, LoadDone, LoadStartMilli                                                         int64
+	AOFEnabled                                                                                  bool
+	FsyncPolicy                                                                                 string
+	Changes                                                                                     int64
+	LogSize, LogBuffer, Syncs, SyncLatencyMicro, LastSyncMicro, Segments, Frames, SyncedRecords int64
+	LastLSN, DurableLSN, SyncedLSN                                                              wal.LSN
+	SyncPlace                                                                                   string // "loop" or "syncer"
+	ParkedClients                                                                               int64
+	ClockOffsetMilli, T                                                                         int64
+
+	Connections, Commands, NetIn, NetOut, Rejected, Expired, Evicted, Hits, Misses, ErrorReplies, ProtocolErrors, OutputLimitCloses, QueryLimitCloses int64
+	OpsPerSec                                                                                                                                         int64
+	InKbps, OutKbps                                                                                                                                   float64
+	GroupCommits, GroupedReplies                                                                                                                      int64
+	CPUSysMicro, CPUUserMicro                                                                                                                         int64
+	Idem                                                                                                                                              map[string]int64 // acquired, pending, conflict, completed_replay, completed, complete_refused ... for the hapax section
+
+	CommandStats []CommandStat
+	ErrorStats   map[string]int64
+	Keyspace     []KeyspaceStat
+}
+
+// CommandStat is a line of INFO commandstats.
+type CommandStat struct {
+	Name                           string
+	Calls, Micro, Rejected, Failed int64
+}
+
+// KeyspaceStat is a line of INFO keyspace.
+type KeyspaceStat struct {
+	DB                         int
+	Keys, Expires, AvgTTLMilli int64
+}

@@ -1,0 +1,2 @@
+// Package config reads redis.conf syntax, flags and environment.
+package config

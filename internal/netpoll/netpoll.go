@@ -1,0 +1,2 @@
+// Package netpoll is readiness of sockets behind a small interface.
+package netpoll
