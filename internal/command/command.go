@@ -108,4 +108,5 @@ type Ctx struct {
 	NowMilli int64  // T of this round
 	Block    *Block // set by a handler to suspend the connection
 	Scratch  []byte // reusable buffer, for building values without allocating
+	Count    *Counters
 }

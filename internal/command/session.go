@@ -145,7 +145,7 @@ type Stats struct {
 	InKbps, OutKbps                                                                                                                                   float64
 	GroupCommits, GroupedReplies                                                                                                                      int64
 	CPUSysMicro, CPUUserMicro                                                                                                                         int64
-	Idem                                                                                                                                              map[string]int64 // acquired, pending, conflict, completed_replay, completed, complete_refused ... for the hapax section
+	Counters                                                                                                                                          Counters // of all loops, for the hapax section
 
 	CommandStats []CommandStat
 	ErrorStats   map[string]int64

@@ -31,12 +31,3 @@ func AppendKeys(dst []shard.Key, c *Command, args [][]byte) []shard.Key { panic(
 func families() [][]Command {
 	return [][]Command{connectionFamily, keysFamily, stringsFamily, nativeFamily, serverFamily}
 }
-
-// Families; each moves to its own file when it is written.
-var (
-	connectionFamily []Command
-	keysFamily       []Command
-	stringsFamily    []Command
-	nativeFamily     []Command
-	serverFamily     []Command
-)

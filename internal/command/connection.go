@@ -1,0 +1,4 @@
+package command
+
+// connectionFamily is the commands about the connection itself.
+var connectionFamily = []Command{}

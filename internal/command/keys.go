@@ -1,0 +1,4 @@
+package command
+
+// keysFamily is declared here and filled by its file.
+var keysFamily = []Command{}

@@ -1,0 +1,4 @@
+package command
+
+// serverFamily is the commands about the server.
+var serverFamily = []Command{}

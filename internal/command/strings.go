@@ -1,0 +1,4 @@
+package command
+
+// stringsFamily is declared here and filled by its file.
+var stringsFamily = []Command{}
