@@ -40,27 +40,3 @@ func (p *Parser) Want() int { panic("unwritten") }
 
 // InBulk is true while the parser waits within a bulk string of the present request.
 func (p *Parser) InBulk() bool { panic("unwritten") }
-
-// Writer appends replies to Buf in the protocol version Proto (2 or 3). The
-// zero value speaks RESP2. Maps, sets, nulls, doubles, booleans, verbatim
-// strings and pushes are written as Redis writes them in either version.
-type Writer struct {
-	Buf   []byte
-	Proto int
-}
-
-func (w *Writer) Simple(s string)           { panic("unwritten") } // +OK
-func (w *Writer) Error(s string)            { panic("unwritten") } // -ERR ...; line breaks become spaces
-func (w *Writer) Int(n int64)               { panic("unwritten") }
-func (w *Writer) Bulk(b []byte)             { panic("unwritten") }
-func (w *Writer) BulkString(s string)       { panic("unwritten") }
-func (w *Writer) Null()                     { panic("unwritten") } // $-1 or _
-func (w *Writer) NullArray()                { panic("unwritten") } // *-1 or _
-func (w *Writer) Array(n int)               { panic("unwritten") }
-func (w *Writer) Map(pairs int)             { panic("unwritten") } // *2n or %n
-func (w *Writer) Set(n int)                 { panic("unwritten") } // *n or ~n
-func (w *Writer) Push(n int)                { panic("unwritten") } // *n or >n
-func (w *Writer) Double(f float64)          { panic("unwritten") } // bulk or ,f
-func (w *Writer) Bool(b bool)               { panic("unwritten") } // :0/:1 or #f/#t
-func (w *Writer) Verbatim(format, s string) { panic("unwritten") } // bulk or =
-func (w *Writer) Raw(b []byte)              { panic("unwritten") }
