@@ -109,4 +109,6 @@ type Ctx struct {
 	Block    *Block // set by a handler to suspend the connection
 	Scratch  []byte // reusable buffer, for building values without allocating
 	Count    *Counters
+
+	MaxBulkBytes int64 // proto-max-bulk-len, which bounds every string a command builds; 0 is the default
 }
