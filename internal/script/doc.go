@@ -34,11 +34,12 @@
 //	~["a" "b"]          a set, in any order
 //	any-order["a" "b"]  an array in any order
 //	1.5d                a double
-//	true, false         a boolean
+//	#t, #f              a boolean
 //	txt:"text"          a verbatim string
 //	push["a" 1]         a push
 //	/regexp/            a simple, bulk or verbatim string that matches as a whole
 //	-/regexp/           an error that matches as a whole
+//	-"ERR some text"    an error within an array
 //	*                   anything but an error
 //	...                 last in an array: any further elements
 //	silence             the server sends nothing for this command
