@@ -88,10 +88,24 @@ func ParseFloat(b []byte) (float64, bool) {
 	if err != nil && hexWithoutExponent(b) {
 		f, err = strconv.ParseFloat(s+"p0", 64) // Go insists on an exponent, C doesn't
 	}
-	if err != nil || math.IsNaN(f) {
+	if err != nil || math.IsNaN(f) || f == 0 && underflowed(b) {
 		return 0, false
 	}
 	return f, true
+}
+
+// underflowed says whether an argument that reads as zero isn't written as one.
+func underflowed(b []byte) bool {
+	hex := len(b) > 2 && b[len(b)-1] != 'x' && hexWithoutExponent(b)
+	for i, c := range b {
+		if c >= '1' && c <= '9' {
+			return true
+		}
+		if !hex && i > 0 && lower(c) == 'e' {
+			return false // the exponent's digits say nothing
+		}
+	}
+	return false
 }
 
 // floatShape refuses what strconv takes and C doesn't: underscores.

@@ -64,7 +64,7 @@ func matchClass(pattern []byte, c byte, fold bool) (width int, ok bool) {
 	for p < len(pattern) && pattern[p] != ']' {
 		switch {
 		case pattern[p] == '\\' && p+1 < len(pattern):
-			found = found || pattern[p+1] == c // Redis ignores case nowhere but here
+			found = found || pattern[p+1] == c // an escaped byte is meant exactly, folding or not
 			p += 2
 		case p+2 < len(pattern) && pattern[p+1] == '-':
 			found = found || within(pattern[p], pattern[p+2], c, fold)

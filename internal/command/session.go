@@ -84,6 +84,9 @@ type Host interface {
 	// Unblock wakes a blocked connection; false when it isn't blocked.
 	Unblock(id int64, withError bool) bool
 
+	// Databases is the number of databases, for SELECT, MOVE, SWAPDB, COPY.
+	Databases() int
+
 	// Authenticate checks a password; requirepass "" accepts none but leaves
 	// every session authenticated.
 	Authenticate(user, password string) bool
@@ -112,7 +115,6 @@ type Host interface {
 	Synced() wal.LSN
 	// Last is the last LSN appended, for whole-server barriers.
 	Last() wal.LSN
-	// SecondsToMilli etc. need nothing of the host: handlers use Ctx.NowMilli.
 }
 
 // Stats is what INFO prints. The server fills it; info.go alone formats it.
