@@ -1,0 +1,63 @@
+package idem
+
+import "encoding/binary"
+
+// The layout, field by field, is in docs/format/idem-record.md. It is frozen:
+// records are in logs and snapshots.
+const (
+	HeaderBytes = 11
+
+	version = 1
+
+	versionAt     = 3
+	stateAt       = 4
+	fingerprintAt = 5
+	ownerAt       = 6
+	resultAt      = 7
+)
+
+var magic = [3]byte{0xF1, 'I', 'D'}
+
+// Size is the length of the record that holds these.
+func Size(fingerprint, owner, result []byte) int {
+	return HeaderBytes + len(fingerprint) + len(owner) + len(result)
+}
+
+// Append packs r behind dst. r is within bounds, and a pending one has no
+// result.
+func Append(dst []byte, r *Record) []byte {
+	dst = append(dst, magic[0], magic[1], magic[2], version, byte(r.State),
+		byte(len(r.Fingerprint)), byte(len(r.Owner)))
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(r.Result)))
+	dst = append(dst, r.Fingerprint...)
+	dst = append(dst, r.Owner...)
+	return append(dst, r.Result...)
+}
+
+// Decode reads exactly one record from b. Anything that Append could not have
+// written is ErrBadRecord: a wrong magic, an unknown version or state, a token
+// or result out of bounds, a result while pending, a byte missing or too many.
+func Decode(b []byte) (Record, error) {
+	if len(b) < HeaderBytes || [3]byte(b[:3]) != magic || b[versionAt] != version {
+		return Record{}, ErrBadRecord
+	}
+	state := State(b[stateAt])
+	fingerprintBytes, ownerBytes := int(b[fingerprintAt]), int(b[ownerAt])
+	resultBytes := int64(binary.LittleEndian.Uint32(b[resultAt:]))
+	switch {
+	case state != Pending && state != Completed,
+		fingerprintBytes < 1 || fingerprintBytes > MaxTokenBytes,
+		ownerBytes < 1 || ownerBytes > MaxTokenBytes,
+		resultBytes > MaxResultBytes,
+		state == Pending && resultBytes != 0,
+		int64(len(b)) != HeaderBytes+int64(fingerprintBytes)+int64(ownerBytes)+resultBytes:
+		return Record{}, ErrBadRecord
+	}
+	tokens := b[HeaderBytes:]
+	return Record{
+		State:       state,
+		Fingerprint: tokens[:fingerprintBytes:fingerprintBytes],
+		Owner:       tokens[fingerprintBytes : fingerprintBytes+ownerBytes : fingerprintBytes+ownerBytes],
+		Result:      tokens[fingerprintBytes+ownerBytes:],
+	}, nil
+}
