@@ -1,0 +1,72 @@
+# Hapax: `make run` and `make test` are all that most people need.
+
+GO      ?= go
+TOOL     = $(GO) tool -modfile=tools/go.mod
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS  = -s -w -X main.version=$(VERSION)
+BIN      = bin/hapax-server
+PORT    ?= 6379
+FUZZTIME ?= 3s
+MODULES  = . e2e
+
+.DEFAULT_GOAL := build
+.PHONY: build run test race e2e-race kill fuzz lint fmt fmt-check vet tidy-check cross check bench bench-compare image clean
+
+build: ## the server, static, in bin/
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/server
+
+run: build ## build and serve on 6379, data in ./data
+	@mkdir -p data
+	$(BIN) --port $(PORT) --dir data
+
+test: ## every test of every module
+	@for m in $(MODULES); do echo "== go test ./... ($$m)"; (cd $$m && $(GO) test ./...) || exit 1; done
+
+race: ## the same tests under the race detector, the server of the e2e tests too
+	$(GO) test -race ./...
+
+e2e-race: ## the end-to-end tests against a server built with the race detector
+	cd e2e && HAPAX_E2E_RACE=1 $(GO) test -short ./...
+
+kill: ## SIGKILL under load, CYCLES times for each backend and number of loops
+	cd e2e && HAPAX_KILL_CYCLES=$(or $(CYCLES),50) $(GO) test -run 'TestKill' -v -timeout 0 .
+
+fuzz: ## each fuzz target for FUZZTIME, from its committed seeds
+	tools/fuzz.sh $(FUZZTIME)
+
+lint: vet ## staticcheck over every module
+	@for m in $(MODULES); do echo "== staticcheck ($$m)"; (cd $$m && $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck ./...) || exit 1; done
+
+vet:
+	@for m in $(MODULES); do (cd $$m && $(GO) vet ./...) || exit 1; done
+
+fmt: ## goimports over every file
+	$(TOOL) goimports -local github.com/hapaxkv/hapax -w $$(git ls-files '*.go')
+
+fmt-check:
+	@out=$$($(TOOL) goimports -local github.com/hapaxkv/hapax -l $$(git ls-files '*.go')) || exit 1; \
+	if [ -n "$$out" ]; then echo "not formatted (make fmt):"; echo "$$out"; exit 1; fi
+
+tidy-check: ## go.mod and go.sum are what the code needs, no more
+	@for m in $(MODULES); do (cd $$m && $(GO) mod tidy -diff) || exit 1; done
+
+cross: ## everything compiles for each system we name, its tests too
+	@for os in linux darwin; do for arch in amd64 arm64; do \
+		echo "== $$os/$$arch"; \
+		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch $(GO) build ./... || exit 1; \
+		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch $(GO) vet ./... || exit 1; \
+	done; done
+
+check: fmt-check tidy-check lint build cross race e2e-race fuzz ## what CI runs beside `make test`
+
+bench: build ## Hapax beside redis-server (and valkey-server); BENCH_QUICK=1 for a short look
+	$(GO) run ./bench -hapax $(BIN)
+
+bench-compare: ## Go benchmarks of the working tree against REF: make bench-compare REF=main PKG=./internal/wal
+	tools/bench-compare.sh $(or $(REF),HEAD) $(or $(PKG),./internal/...)
+
+image: ## a container image from the local static binary, no registry needed
+	docker/image.sh $(VERSION)
+
+clean:
+	rm -rf bin
