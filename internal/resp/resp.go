@@ -1,14 +1,36 @@
 // Package resp is an incremental request parser and a reply writer for RESP2
-// and RESP3. Bytes in, bytes out: no I/O.
+// and RESP3. Bytes in, bytes out: no I/O, no clock, no state beyond one
+// request.
+//
+// It promises that a request gives the same arguments or the same protocol
+// error however its bytes are split (Redis's answers, with its limits), that
+// parsing costs time linear in the bytes, and that what a Parser holds is
+// proportional to the bytes it was given, never to what they declare (I12).
+// It assumes that the caller keeps an unfinished request's bytes and hands
+// them in again from their first. It never copies an argument.
 package resp
 
 // Limits bound what a request may declare. Changed on authentication and by
-// CONFIG SET.
+// CONFIG SET; what is already accepted of a request stays accepted. A zero
+// means Redis's default.
 type Limits struct {
-	MaxArgs         int64 // multibulk count: 2^31-1, 10 before authentication
-	MaxBulkBytes    int64 // proto-max-bulk-len, 16384 before authentication
-	Unauthenticated bool  // which error text the two above get
+	MaxArgs      int64 // multibulk count; default 2^31-1
+	MaxBulkBytes int64 // proto-max-bulk-len; default 512 MB
+	// Unauthenticated caps the two at 10 and 16384, with errors that say so.
+	Unauthenticated bool
 }
+
+const (
+	defaultMaxArgs      = 1<<31 - 1
+	defaultMaxBulkBytes = 512 << 20
+
+	unauthenticatedMaxArgs      = 10
+	unauthenticatedMaxBulkBytes = 16384
+
+	// maxLineBytes is how far the end of an inline request or of a length
+	// line may be from its beginning.
+	maxLineBytes = 64 << 10
+)
 
 // ProtocolError is the text after "Protocol error: "; the connection is
 // answered with it and closed.
@@ -16,27 +38,59 @@ type ProtocolError string
 
 func (e ProtocolError) Error() string { return "Protocol error: " + string(e) }
 
-// Parser reads requests incrementally: scanning resumes where it stopped, so
-// a request that arrives in pieces costs linear time, and what it reserves is
-// proportional to the bytes received (I12).
-type Parser struct {
-	Limits Limits
+// The protocol errors; "expected '$', got 'X'" is made where it happens.
+const (
+	errBigInline     ProtocolError = "too big inline request"
+	errQuotes        ProtocolError = "unbalanced quotes in request"
+	errBigCount      ProtocolError = "too big mbulk count string"
+	errCount         ProtocolError = "invalid multibulk length"
+	errUnauthCount   ProtocolError = "unauthenticated multibulk length"
+	errBigBulkLength ProtocolError = "too big bulk count string"
+	errBulkLength    ProtocolError = "invalid bulk length"
+	errUnauthBulk    ProtocolError = "unauthenticated bulk length"
+)
+
+// checkCount judges a multibulk count.
+func (l *Limits) checkCount(n int64) error {
+	maxArgs := l.MaxArgs
+	if maxArgs == 0 {
+		maxArgs = defaultMaxArgs
+	}
+	if l.Unauthenticated {
+		return checkCapped(n, maxArgs, unauthenticatedMaxArgs, errCount, errUnauthCount)
+	}
+	if n > maxArgs {
+		return errCount
+	}
+	return nil
 }
 
-// Next parses one request from buf, which starts at that request's first byte
-// on every call until it is complete (the bytes may have moved, more may have
-// been appended). It returns the bytes consumed, 0 when more are needed.
-// Afterwards Args holds the arguments, borrowed from buf; an empty request
-// (blank line, *0, *-1) is consumed with no Args. err is a ProtocolError.
-func (p *Parser) Next(buf []byte) (n int, err error) { panic("unwritten") }
+// checkBulk judges the length of a bulk string.
+func (l *Limits) checkBulk(n int64) error {
+	maxBulk := l.MaxBulkBytes
+	if maxBulk == 0 {
+		maxBulk = defaultMaxBulkBytes
+	}
+	if n < 0 {
+		return errBulkLength
+	}
+	if l.Unauthenticated {
+		return checkCapped(n, maxBulk, unauthenticatedMaxBulkBytes, errBulkLength, errUnauthBulk)
+	}
+	if n > maxBulk {
+		return errBulkLength
+	}
+	return nil
+}
 
-// Args are the arguments of the last complete request, valid until Next.
-func (p *Parser) Args() [][]byte { panic("unwritten") }
-
-// Want is how long buf must at least become for the present request to make
-// progress (0 when unknown), so that the reader can grow its buffer towards a
-// declared bulk as its bytes arrive.
-func (p *Parser) Want() int { panic("unwritten") }
-
-// InBulk is true while the parser waits within a bulk string of the present request.
-func (p *Parser) InBulk() bool { panic("unwritten") }
+// checkCapped is the case of a client that has not authenticated: over the
+// general limit is invalid for anybody, over the cap only for it.
+func checkCapped(n, limit, unauthenticated int64, invalid, refused ProtocolError) error {
+	switch {
+	case limit > unauthenticated && n > limit:
+		return invalid
+	case n > min(limit, unauthenticated):
+		return refused
+	}
+	return nil
+}
