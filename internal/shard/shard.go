@@ -190,6 +190,7 @@ type Access struct {
 	IdleSec   int64
 	Freq      uint8
 	SizeBytes int64 // entry, value and share of the index
+	LFU       bool  // the access clock counts frequency, so IdleSec means nothing
 }
 
 // Access describes a live key without touching it.
