@@ -65,12 +65,17 @@ func (l *Limits) checkCount(n int64) error {
 	return nil
 }
 
+// maxBulk is the longest bulk string anybody may send.
+func (l *Limits) maxBulk() int64 {
+	if l.MaxBulkBytes == 0 {
+		return defaultMaxBulkBytes
+	}
+	return l.MaxBulkBytes
+}
+
 // checkBulk judges the length of a bulk string.
 func (l *Limits) checkBulk(n int64) error {
-	maxBulk := l.MaxBulkBytes
-	if maxBulk == 0 {
-		maxBulk = defaultMaxBulkBytes
-	}
+	maxBulk := l.maxBulk()
 	if n < 0 {
 		return errBulkLength
 	}
