@@ -1,4 +1,12 @@
 // Package op is the append-only registry of WAL opcodes and their codec.
+//
+// It promises one encoding per record: what Decode accepts, Append gives back
+// byte for byte. Decode takes nothing on trust: exact length, known opcode,
+// every bound checked, and nothing reserved on the word of a declared length.
+// It assumes that the caller knows where a record begins and ends (the log's
+// frames say so). It never interprets keys or values.
+//
+// The layout is fixed in docs/format/records.md.
 package op
 
 // Code is one opcode. Codes are never renumbered and never reused (I7).
@@ -20,16 +28,17 @@ const (
 type Op struct {
 	Code          Code
 	DB            int
-	DB2           int // SwapDB only
-	Type          uint8
+	DB2           int   // SwapDB only
+	Type          uint8 // Put only, 0..7
+	Raw           bool  // Put only: the value was built by APPEND or SETRANGE
 	Key           []byte
 	Value         []byte
 	Offset        int64 // Splice only
 	DeadlineMilli int64 // absolute Unix milliseconds, 0 for none
 }
 
-// Append encodes o to dst.
-func Append(dst []byte, o *Op) []byte { panic("unwritten") }
-
-// Decode reads exactly one record; o borrows from b.
-func Decode(b []byte, o *Op) error { panic("unwritten") }
+// Bounds that Decode enforces and Append relies on.
+const (
+	maxDB     = 1<<31 - 1
+	maxOffset = 1<<62 - 1
+)
