@@ -37,8 +37,10 @@
 //	#t, #f              a boolean
 //	txt:"text"          a verbatim string
 //	push["a" 1]         a push
-//	/regexp/            a simple, bulk or verbatim string that matches as a whole
-//	-/regexp/           an error that matches as a whole
+//	/regexp/            a simple or bulk string that matches as a whole; the dot
+//	                    matches line ends too, \/ is a slash
+//	txt:/regexp/        a verbatim string that does
+//	-/regexp/           an error that does
 //	-"ERR some text"    an error within an array
 //	*                   anything but an error
 //	...                 last in an array: any further elements

@@ -116,7 +116,7 @@ func TestMatch(t *testing.T) {
 	f("-ERR no such key", "-ERR no such key\r\n", "-ERR no such key\r\n", "-ERR no such key.\r\n")
 	f(`-/ERR .*key/`, "-ERR no such key\r\n", "-ERR no such key\r\n", "-ERR no such keys\r\n")
 	f("-2", ":-2\r\n", ":-2\r\n", ":2\r\n", "$2\r\n-2\r\n")
-	f("90..98", ":90\r\n", ":98\r\n", ":89\r\n")
+	f("90..98", ":90\r\n", ":90\r\n", ":89\r\n")
 	f(`"a\x00b"`, "$3\r\na\x00b\r\n", "$3\r\na\x00b\r\n", "+a\r\n")
 	f(`""`, "$0\r\n\r\n", "$0\r\n\r\n")
 	f("nil", "$-1\r\n", "_\r\n")
@@ -131,6 +131,7 @@ func TestMatch(t *testing.T) {
 	f("#t", ":1\r\n", "#t\r\n", ":0\r\n")
 	f(`txt:"a\n"`, "$2\r\na\n\r\n", "=6\r\ntxt:a\n\r\n")
 	f(`/a.*/`, "$3\r\na\nb\r\n", "$3\r\na\nb\r\n", "$3\r\nba\n\r\n")
+	f(`txt:/a.+/`, "$2\r\na\n\r\n", "=6\r\ntxt:a\n\r\n", "$1\r\na\r\n")
 	f(`[-"ERR a" OK]`, "*2\r\n-ERR a\r\n+OK\r\n", "*2\r\n-ERR a\r\n+OK\r\n")
 }
 

@@ -1,10 +1,8 @@
 package script
 
 import (
-	"bytes"
 	"fmt"
 	"regexp"
-	"strings"
 )
 
 // form is the shape of an expectation.
@@ -25,8 +23,9 @@ const (
 	wantDouble
 	wantBool
 	wantVerbatim
-	wantPattern      // a string that matches
-	wantErrorPattern // an error that matches
+	wantPattern         // a string that matches
+	wantErrorPattern    // an error that matches
+	wantVerbatimPattern // a verbatim string that matches
 	wantAnything
 	wantRest // ... in an array
 	wantSilence
@@ -89,7 +88,10 @@ func (w *Want) matches(got Reply, proto int) bool {
 	case wantVerbatim:
 		return w.matchesVerbatim(got, proto)
 	case wantPattern:
-		return bytes.IndexByte([]byte("+$="), got.Type) >= 0 && w.re.Match(got.Text)
+		return (got.Type == '+' || got.Type == '$') && w.re.Match(got.Text)
+	case wantVerbatimPattern:
+		text, ok := got.verbatim(proto)
+		return ok && w.re.Match(text)
 	case wantErrorPattern:
 		return got.Type == '-' && w.re.Match(got.Text)
 	case wantAnything:
@@ -116,11 +118,25 @@ func (w *Want) matchesBool(got Reply, proto int) bool {
 }
 
 func (w *Want) matchesVerbatim(got Reply, proto int) bool {
-	kind, text, _ := strings.Cut(w.text, ":")
 	if proto == 3 {
-		return got.Type == '=' && string(got.Text) == kind+":"+text
+		return got.Type == '=' && string(got.Text) == w.text
 	}
-	return got.Type == '$' && string(got.Text) == text
+	text, ok := got.verbatim(proto)
+	return ok && string(text) == w.text[verbatimPrefix:]
+}
+
+// verbatimPrefix is the length of "txt:".
+const verbatimPrefix = 4
+
+// verbatim is the text of a verbatim string, without its format in RESP3.
+func (r *Reply) verbatim(proto int) (text []byte, ok bool) {
+	if proto != 3 {
+		return r.Text, r.Type == '$'
+	}
+	if r.Type != '=' || len(r.Text) < verbatimPrefix {
+		return nil, false
+	}
+	return r.Text[verbatimPrefix:], true
 }
 
 func inOrder(want []*Want, got []Reply, proto int) bool {

@@ -84,6 +84,8 @@ func (r *wantReader) form(top bool) (*Want, error) {
 	}
 	rest := r.text[r.pos:]
 	switch {
+	case r.take("txt:/"):
+		return r.pattern(wantVerbatimPattern)
 	case r.take("txt:"), r.take("mkd:"):
 		text, err := r.quoted()
 		return &Want{form: wantVerbatim, text: rest[:4] + text}, err
