@@ -1,0 +1,143 @@
+package command
+
+import (
+	"math"
+
+	"github.com/hapaxkv/hapax/internal/shard"
+)
+
+func get(c *Ctx) error {
+	_, err := c.replyString(&c.Keys[0])
+	return err
+}
+
+// replyString answers the string of k or null, and says whether there is one.
+func (c *Ctx) replyString(k *shard.Key) (found bool, err error) {
+	v, found, err := c.readString(k)
+	switch {
+	case err != nil:
+		return false, err
+	case !found:
+		c.Out.Null()
+		return false, nil
+	}
+	c.Out.Bulk(v.Bytes)
+	return true, nil
+}
+
+// maxReplyStrings is how many of the longest strings one MGET may answer. A
+// request can name one long value any number of times: without a bound, few
+// bytes sent would reserve any number of bytes here (I12).
+const maxReplyStrings = 2
+
+var errReplyTooLong error = Error("ERR the values exceed twice the maximum string size (proto-max-bulk-len)")
+
+func mGet(c *Ctx) error {
+	budgetBytes := maxReplyStrings * min(c.maxBulk(), math.MaxInt64/maxReplyStrings)
+	c.Out.Array(len(c.Keys))
+	for i := range c.Keys {
+		v, found := c.Tx.Get(&c.Keys[i])
+		if !found || v.Type != shard.String {
+			c.Out.Null()
+			continue
+		}
+		if budgetBytes -= int64(len(v.Bytes)); budgetBytes < 0 {
+			return errReplyTooLong
+		}
+		c.Out.Bulk(v.Bytes)
+	}
+	return nil
+}
+
+func strLen(c *Ctx) error {
+	v, _, err := c.readString(&c.Keys[0])
+	if err != nil {
+		return err
+	}
+	c.Out.Int(int64(len(v.Bytes)))
+	return nil
+}
+
+func getRange(c *Ctx) error {
+	start, err := IntArg(c.Args[2])
+	if err != nil {
+		return err
+	}
+	end, err := IntArg(c.Args[3])
+	if err != nil {
+		return err
+	}
+	v, _, err := c.readString(&c.Keys[0])
+	if err != nil {
+		return err
+	}
+	c.Out.Bulk(part(v.Bytes, start, end))
+	return nil
+}
+
+// part is b from start to end, both included; negative ones count from the
+// end of b, and what lies outside is left out.
+func part(b []byte, start, end int64) []byte {
+	length := int64(len(b))
+	if start < 0 && end < 0 && start > end {
+		return nil // also where both would be moved to the first byte
+	}
+	if start < 0 {
+		start = max(length+start, 0)
+	}
+	if end < 0 {
+		end = max(length+end, 0)
+	}
+	end = min(end, length-1)
+	if start > end {
+		return nil
+	}
+	return b[start : end+1]
+}
+
+func getSet(c *Ctx) error {
+	if _, err := c.replyString(&c.Keys[0]); err != nil {
+		return err
+	}
+	return c.putString(&c.Keys[0], c.Args[2], 0)
+}
+
+func getDel(c *Ctx) error {
+	found, err := c.replyString(&c.Keys[0])
+	if found {
+		c.Tx.Delete(&c.Keys[0])
+	}
+	return err
+}
+
+// getEX looks at the expire time only when there is a string to expire, as
+// Redis 7 does: the same wrong number is an error or goes unnoticed.
+func getEX(c *Ctx) error {
+	o, err := parseGetEX(c.Args[2:])
+	if err != nil {
+		return err
+	}
+	k := &c.Keys[0]
+	v, found, err := c.readString(k)
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		c.Out.Null()
+		return nil
+	}
+	deadlineMilli, err := o.expire.deadline(c)
+	if err != nil {
+		return err
+	}
+	c.Out.Bulk(v.Bytes) // before the write that may move them
+	switch {
+	case deadlineMilli != 0 && deadlineMilli <= c.NowMilli:
+		c.Tx.Delete(k)
+	case deadlineMilli != 0:
+		c.Tx.SetDeadline(k, deadlineMilli)
+	case o.persist && v.DeadlineMilli != 0:
+		c.Tx.SetDeadline(k, 0)
+	}
+	return nil
+}
