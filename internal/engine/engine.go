@@ -1,53 +1,152 @@
-// Package engine opens, recovers and closes the durable store, and does its
-// background work.
+// Package engine opens, recovers and closes the durable store: one keyspace,
+// one log, one clock, one directory that only one process may hold.
+//
+// What it promises: after Recover returned nil the store holds exactly what
+// the log holds, T is at least the greatest T the log carried (I10), and every
+// further transaction appends to that log. A damaged log makes Recover fail
+// and changes nothing but a provably torn tail (I9).
+//
+// What it assumes: nobody reads or writes the store before Recover returned.
+// It never answers a client and never decides when to sync.
+//
+// Files, all below Options.Dir:
+//
+//	hapax.lock   held while open; its content means nothing
+//	wal/         the segments, see docs/format/wal.md
 package engine
 
 import (
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"sync/atomic"
+
 	"github.com/hapaxkv/hapax/internal/clock"
 	"github.com/hapaxkv/hapax/internal/shard"
 	"github.com/hapaxkv/hapax/internal/vfs"
 	"github.com/hapaxkv/hapax/internal/wal"
 )
 
-// Options configures Open.
+const (
+	lockName = "hapax.lock"
+	walName  = "wal"
+)
+
+// ErrInUse says that another process holds the directory.
+var ErrInUse = errors.New("directory is in use by another server")
+
+// Options configures Open. FS, Clock and Dir are required; FS and Dir are not
+// touched when Log is false.
 type Options struct {
 	FS           vfs.FS
 	Dir          string
 	Log          bool // appendonly; false keeps nothing on disk
 	Policy       wal.Policy
-	SegmentBytes int64
+	SegmentBytes int64 // 0 for the log's default
 	Shards       int
 	Databases    int
 	Clock        *clock.Clock
-	Logf         func(format string, args ...any)
+	Logf         func(format string, args ...any) // nil discards
 }
 
 // Engine is one open store.
 type Engine struct {
 	Store *shard.Store
 	Clock *clock.Clock
+
+	opts    Options
+	lock    io.Closer
+	log     atomic.Pointer[wal.Log]
+	memory  memoryLog
+	loading atomic.Bool
+	done    atomic.Int64
+	total   atomic.Int64
 }
 
-// Open locks Dir (a second opener gets an error that says so) and returns
-// before recovery; Recover replays the log. Between the two the server
-// answers LOADING.
-func Open(o Options) (*Engine, error) { panic("unwritten") }
+// Open locks Dir and makes an empty store. It returns before recovery, so
+// that a server can answer LOADING meanwhile; Recover does the rest.
+func Open(o Options) (*Engine, error) {
+	if o.Logf == nil {
+		o.Logf = func(string, ...any) {}
+	}
+	e := &Engine{
+		Store: shard.NewStore(shard.Options{Shards: o.Shards, Databases: o.Databases}),
+		Clock: o.Clock,
+		opts:  o,
+	}
+	e.loading.Store(true)
+	if !o.Log {
+		return e, nil
+	}
+	if err := o.FS.MkdirAll(o.Dir); err != nil {
+		return nil, fmt.Errorf("data directory %s: %w", o.Dir, err)
+	}
+	lock, err := o.FS.Lock(path.Join(o.Dir, lockName))
+	if errors.Is(err, vfs.ErrLocked) {
+		return nil, fmt.Errorf("data directory %s: %w; stop it, or give this one another --dir", o.Dir, ErrInUse)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("data directory %s: %w", o.Dir, err)
+	}
+	e.lock = lock
+	return e, nil
+}
 
-// Recover replays the log and logs the report. Call once.
-func (e *Engine) Recover() error { panic("unwritten") }
+// Log is nil when nothing is kept on disk, and until Recover returned.
+func (e *Engine) Log() *wal.Log { return e.log.Load() }
 
-// Loading and Progress (bytes) tell how far Recover is. Atomic.
-func (e *Engine) Loading() bool                 { panic("unwritten") }
-func (e *Engine) Progress() (done, total int64) { panic("unwritten") }
+// Loading is true until Recover returned nil. Progress counts bytes of the
+// log; total is 0 until it is known. Both are safe from any goroutine.
+func (e *Engine) Loading() bool { return e.loading.Load() }
 
-// Log is nil when Options.Log is false or before Recover returned.
-func (e *Engine) Log() *wal.Log { panic("unwritten") }
+// Progress tells how far Recover is, in bytes.
+func (e *Engine) Progress() (done, total int64) { return e.done.Load(), e.total.Load() }
 
-// Durability without a log: the LSN counter of a memory-only store is always
-// durable. These three serve both cases.
-func (e *Engine) Last() wal.LSN    { panic("unwritten") }
-func (e *Engine) Durable() wal.LSN { panic("unwritten") }
-func (e *Engine) Synced() wal.LSN  { panic("unwritten") }
+// Last is the LSN of the last record appended.
+func (e *Engine) Last() wal.LSN {
+	if l := e.log.Load(); l != nil {
+		return l.Last()
+	}
+	return e.memory.Last()
+}
 
-// Close syncs and closes.
-func (e *Engine) Close() error { panic("unwritten") }
+// Durable is the greatest LSN whose replies may leave. Without a log nothing
+// is promised, so everything appended counts.
+func (e *Engine) Durable() wal.LSN {
+	if l := e.log.Load(); l != nil {
+		return l.Durable()
+	}
+	return e.memory.Last()
+}
+
+// Synced is the greatest LSN on stable storage; 0 without a log.
+func (e *Engine) Synced() wal.LSN {
+	if l := e.log.Load(); l != nil {
+		return l.Synced()
+	}
+	return 0
+}
+
+// Err is what poisoned the log, or nil (I8).
+func (e *Engine) Err() error {
+	if l := e.log.Load(); l != nil {
+		return l.Err()
+	}
+	return nil
+}
+
+// Close syncs the log, closes it and gives the directory and memory back. The
+// caller has stopped every transaction before.
+func (e *Engine) Close() error {
+	var err error
+	if l := e.log.Load(); l != nil {
+		err = l.Close()
+	}
+	if e.lock != nil {
+		err = errors.Join(err, e.lock.Close())
+		e.lock = nil
+	}
+	e.Store.Close()
+	return err
+}
