@@ -58,6 +58,13 @@ func start(t *testing.T, dir string, args ...string) *server {
 // launch runs a server and doesn't wait for it.
 func launch(t *testing.T, dir string, args ...string) *server {
 	t.Helper()
+	return launchArgs(t, dir, nil, nil, args...)
+}
+
+// launchArgs is launch with settings for the environment, and with arguments
+// that stand before all others.
+func launchArgs(t *testing.T, dir string, env, first []string, args ...string) *server {
+	t.Helper()
 	bin, err := serverBinary()
 	if err != nil {
 		t.Fatal(err)
@@ -67,9 +74,10 @@ func launch(t *testing.T, dir string, args ...string) *server {
 		t: t, port: port, addr: net.JoinHostPort("127.0.0.1", port),
 		log: &logBuffer{}, done: make(chan struct{}),
 	}
-	s.cmd = exec.Command(bin, append([]string{"--port", port, "--dir", dir}, args...)...)
+	all := append(append([]string{}, first...), "--port", port, "--dir", dir)
+	s.cmd = exec.Command(bin, append(all, args...)...)
 	s.cmd.Dir = dir
-	s.cmd.Env = cleanEnv()
+	s.cmd.Env = cleanEnv(env...)
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
