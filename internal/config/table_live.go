@@ -1,0 +1,106 @@
+package config
+
+// The directives that do something here.
+
+func networkGroup() *group {
+	return &group{
+		title: "Network",
+		intro: "Where the server listens.",
+		rows: []directive{
+			several("bind", "127.0.0.1 -::1", "Addresses to listen on. `*` is every IPv4 address, `::*` every IPv6 one; an address behind a `-` may be missing.", readBind).atStart(),
+			number("port", "6379", 0, 65535, "TCP port; 0 listens on none.").atStart(),
+			yesNo("protected-mode", "yes", "Without a password and without `bind`, only clients of this machine are served."),
+			str("unixsocket", "", "Path of a Unix socket to listen on as well; empty for none.").immutable(),
+			directive{name: "unixsocketperm", kind: octal, def: "0", max: 0o777, fixed: true, doc: "Permissions of the Unix socket, octal; 0 leaves them to the umask."},
+			number("tcp-backlog", "511", 0, maxInt32, "Connections the system may hold that were not accepted yet.").immutable(),
+			number("tcp-keepalive", "300", 0, maxInt32, "Seconds between probes of a silent connection; 0 sends none."),
+			number("timeout", "0", 0, maxInt32, "Seconds after which an idle client is closed; 0 for never."),
+		},
+	}
+}
+
+func generalGroup() *group {
+	return &group{
+		title: "General",
+		intro: "The process and what it prints.",
+		rows: []directive{
+			number("databases", "16", 1, maxInt32, "Number of databases that SELECT chooses from.").immutable(),
+			str("dir", ".", "Directory of the log. One server at a time may use it.").guarded().atStart(),
+			choice("loglevel", "notice", "Least level of the messages that are logged.", "debug", "verbose", "notice", "warning"),
+			str("logfile", "", "File the messages are appended to; empty for standard output.").immutable(),
+			str("pidfile", "", "File that holds the process id while the server runs.").immutable(),
+			yesNo("daemonize", "no", "Always `no`: let a supervisor run the server in the background. `yes` is accepted with a warning.").immutable(),
+			number("hz", "10", 0, maxInt32, "How often background work runs, 1 to 500 times a second."),
+			number("shutdown-timeout", "10", 0, maxInt32, "Seconds that replies get to be written when the server stops."),
+		},
+	}
+}
+
+func durabilityGroup() *group {
+	return &group{
+		title: "Durability",
+		intro: "What is on disk when a reply leaves. See [operations](operations.md).",
+		rows: []directive{
+			yesNo("appendonly", "yes", "Keep a log. `no` keeps nothing on disk.").atStart(),
+			choice("appendfsync", "always", "When the log is synced. `always`: before a reply that depends on it leaves, nothing acknowledged is lost. `everysec`: once a second, a crash of the machine loses up to two seconds. `no`: when the system likes; a crash of the machine loses what it had not written. A crash of the process alone loses nothing acknowledged under any of them.", "everysec", "always", "no"),
+			several("save", "3600 1 300 100 60 10000", "Accepted for Redis's sake; the log alone keeps the data. `save \"\"` is what goes with `appendonly no`.", readSave).adding().inert(),
+			size("wal-segment-size", "67108864", 1<<20, 1<<40, "Size of one file of the log.").immutable(),
+			choice("sync-place", "auto", "Where the sync runs: inside the event `loop`, on a `syncer` thread, or `auto`, chosen by how long syncs take.", "auto", "loop", "syncer"),
+			number("sync-threshold-us", "300", 1, 1_000_000, "Microseconds a sync may take on average before `auto` moves it to the syncer thread."),
+		},
+	}
+}
+
+func memoryGroup() *group {
+	return &group{
+		title: "Memory",
+		intro: "How much the keys may take and what goes first.",
+		rows: []directive{
+			size("maxmemory", "0", 0, maxInt64, "Bytes the keys may take; 0 for no limit. At the limit keys are evicted, or writes refused with OOM."),
+			choice("maxmemory-policy", "noeviction", "Which keys are evicted. Anything but `noeviction` may evict IDEM records, and with them what they guarantee.", "volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl", "allkeys-lru", "allkeys-lfu", "allkeys-random", "noeviction"),
+			number("maxmemory-samples", "5", 1, maxInt32, "Keys that are compared to find one to evict."),
+			number("active-expire-effort", "1", 1, 10, "How eagerly expired keys are reclaimed in the background."),
+		},
+	}
+}
+
+func clientsGroup() *group {
+	return &group{
+		title: "Clients",
+		intro: "What one client may make the server hold.",
+		rows: []directive{
+			number("maxclients", "10000", 1, maxUint32, "Connections at a time. Lowered at start when the system grants fewer open files."),
+			size("proto-max-bulk-len", "536870912", 1<<20, maxInt64, "Longest argument, and with it longest value."),
+			size("client-query-buffer-limit", "1073741824", 1<<20, maxInt64, "Bytes of a request that may wait for its end before the client is closed."),
+			several("client-output-buffer-limit", "normal 268435456 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60",
+				"Class, hard limit, soft limit, seconds over the soft one. A `normal` client whose unread replies are over it is closed. One reply is always delivered however long it is: the limits count what waits besides it. `slave` (or `replica`) and `pubsub` are kept for later.", readOutputLimits),
+			size("output-pause-bytes", "1048576", 1<<10, 1<<40, "Bytes of unread replies at which the server stops executing a client's commands until it reads."),
+		},
+	}
+}
+
+func securityGroup() *group {
+	return &group{
+		title: "Security",
+		intro: "Who may do what.",
+		rows: []directive{
+			str("requirepass", "", "Password of the default user; empty for none."),
+			choice("enable-debug-command", "no", "Who may use DEBUG: nobody, everybody, or clients of this machine.", "no", "yes", "local").immutable(),
+			choice("enable-protected-configs", "no", "Whether CONFIG SET may change protected directives; `local` counts as `no`.", "no", "yes", "local").immutable(),
+			str("aclfile", "", "Access control lists are not supported yet; only an empty value is accepted.").immutable().without("access control lists are not supported yet, use requirepass"),
+		},
+	}
+}
+
+func engineGroup() *group {
+	return &group{
+		title: "Execution",
+		intro: "Directives of Hapax alone, besides `wal-segment-size`, `sync-place`, `sync-threshold-us` and `output-pause-bytes` above.",
+		rows: []directive{
+			number("io-loops", "1", 1, 64, "Event loops. One is best on a small machine; it never changes what clients see.").immutable(),
+			choice("io-backend", "auto", "How connections are served: `epoll` loops, a `goroutine` for each, or `auto`, which is epoll where the system has it.", "auto", "epoll", "goroutine").immutable(),
+			number("shards", "16", 1, 256, "Parts of the keyspace with a lock each, rounded to a power of two.").immutable(),
+			yesNo("clock-follow-wall", "no", "Setting it to `yes` at run time makes server time follow a forward step of the system's clock at once; it reads `no` again afterwards. Otherwise such a step is followed gradually, so that no key expires early because somebody set the clock."),
+		},
+	}
+}
