@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -108,5 +109,31 @@ func TestCommonMemory(t *testing.T) {
 		cells := (len(a) + 1) * (len(b) + 1)
 		require.LessOrEqual(t, len(s.table)*8, cells/8+16)
 		require.LessOrEqual(t, len(masks)*8, max(cells/8+len(a)*8, 256*8))
+	}
+}
+
+// Where several subsequences are as long, the answer is Redis's.
+func TestCommonAgainstRedis(t *testing.T) {
+	t.Parallel()
+	ask := startRedis(t)
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	for range 300 {
+		letters := 1 + rnd.IntN(6)
+		var texts [2]string
+		for i := range texts {
+			var text strings.Builder
+			for range 1 + rnd.IntN(150) {
+				text.WriteByte(byte('a' + rnd.IntN(letters)))
+			}
+			texts[i] = text.String()
+		}
+		require.Equal(t, "+OK", ask("MSET", "a", texts[0], "b", texts[1]))
+		var common string
+		newCommon([]byte(texts[0]), []byte(texts[1]), true).walk(func(run span) {
+			common = texts[0][run.inA:run.inA+run.length] + common
+		})
+		require.Equal(t, ask("LCS", "a", "b"), common, "%q %q", texts[0], texts[1])
 	}
 }
