@@ -1,0 +1,152 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// process is a running server.
+type process struct {
+	contender
+	cmd    *exec.Cmd
+	port   string
+	dir    string
+	log    bytes.Buffer
+	script string // of IDEM BEGIN, on servers without the command
+	done   chan struct{}
+}
+
+// startServer runs a contender with nothing on disk, or with every write synced
+// before its reply.
+func startServer(c contender, durable bool) (*process, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	l.Close()
+	dir, err := os.MkdirTemp("", "hapax-bench-")
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"--port", port, "--dir", dir, "--save", ""}
+	if durable {
+		args = append(args, "--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-percentage", "0")
+	} else {
+		args = append(args, "--appendonly", "no")
+	}
+	p := &process{contender: c, port: port, dir: dir, done: make(chan struct{})}
+	p.cmd = exec.Command(c.binary, args...)
+	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		p.cmd.Wait()
+		close(p.done)
+	}()
+	return p, p.ready()
+}
+
+func (p *process) ready() error {
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
+		if reply, err := p.ask("PING"); err == nil && reply == "+PONG" {
+			return nil
+		}
+		select {
+		case <-p.done:
+			return fmt.Errorf("%s ended:\n%s", p.name, p.log.String())
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	p.stop()
+	return fmt.Errorf("%s never answered", p.name)
+}
+
+func (p *process) stop() {
+	p.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.done:
+	case <-time.After(20 * time.Second):
+		p.cmd.Process.Kill()
+		<-p.done
+	}
+	os.RemoveAll(p.dir)
+}
+
+// ask sends one command and returns the first line of its reply; of a bulk
+// string, its text.
+func (p *process) ask(args ...string) (string, error) {
+	c, err := net.Dial("tcp", "127.0.0.1:"+p.port)
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(2 * time.Minute))
+	if _, err := c.Write(appendCommand(nil, args...)); err != nil {
+		return "", err
+	}
+	r := bufio.NewReader(c)
+	line, err := r.ReadString('\n')
+	line = strings.TrimSuffix(line, "\r\n")
+	if err != nil || !strings.HasPrefix(line, "$") {
+		return line, err
+	}
+	text, err := r.ReadString('\n')
+	return strings.TrimSuffix(text, "\r\n"), err
+}
+
+func appendCommand(b []byte, args ...string) []byte {
+	b = append(b, '*')
+	b = strconv.AppendInt(b, int64(len(args)), 10)
+	b = append(b, '\r', '\n')
+	for _, a := range args {
+		b = append(b, '$')
+		b = strconv.AppendInt(b, int64(len(a)), 10)
+		b = append(b, '\r', '\n')
+		b = append(b, a...)
+		b = append(b, '\r', '\n')
+	}
+	return b
+}
+
+// cpuMicro is the CPU time that the server has used, user and system, of all
+// its threads. The kernel counts in hundredths of a second.
+func (p *process) cpuMicro() (int64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	// The program's name, in parentheses, may hold spaces: count from its end.
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	const utime, stime = 11, 12
+	if len(fields) <= stime {
+		return 0, errors.New("a short /proc/PID/stat")
+	}
+	user, err := strconv.ParseInt(fields[utime], 10, 64)
+	if err != nil {
+		return 0, err
+	}
+	system, err := strconv.ParseInt(fields[stime], 10, 64)
+	const tickMicro = 10_000
+	return (user + system) * tickMicro, err
+}
+
+// residentBytes is the memory that the server holds.
+func (p *process) residentBytes() (int64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	pages, err := strconv.ParseInt(strings.Fields(string(text))[1], 10, 64)
+	return pages * int64(os.Getpagesize()), err
+}
