@@ -1,12 +1,15 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hapaxkv/hapax/internal/script"
 )
@@ -87,38 +90,30 @@ func fencedBlocks(text, tag string) []block {
 	return out
 }
 
-// runBlock runs the steps over a connection of its own for each client named.
+// runBlock runs a block as a reader would, from an empty server on.
 func runBlock(t *testing.T, s *server, parsed *script.Script, protocol int) {
 	t.Helper()
-	clients := map[string]*wire{}
-	client := func(name string) *wire {
-		c := clients[name]
-		if c == nil {
-			c = dial(t, s)
-			c.send(encode("HELLO", fmt.Sprint(protocol)))
-			c.reply()
-			clients[name] = c
-		}
-		return c
-	}
-	client("main").want("+OK", "FLUSHALL")
-	for _, step := range parsed.Steps {
-		if step.Kind != script.Send {
-			t.Fatalf("line %d: an example in a document can only send commands", step.Line)
-		}
-		c := client(step.Client)
-		var all []byte
-		for _, cmd := range step.Commands {
-			all = cmd.AppendTo(all)
-		}
-		c.send(all)
-		for _, cmd := range step.Commands {
-			if err := cmd.Want(protocol).Match(c.reply(), protocol); err != nil {
-				t.Errorf("line %d, RESP%d: %s: %v", cmd.Line, protocol, cmd.Text, err)
-			}
-		}
-	}
-	for _, c := range clients {
-		c.Close()
+	dial(t, s).want("+OK", "FLUSHALL")
+	runner := script.Runner{Target: running{s}, Proto: protocol}
+	if err := runner.Run(parsed); err != nil {
+		t.Errorf("in RESP%d: %v", protocol, err)
 	}
 }
+
+// running is a server for the examples. Its clock is the machine's.
+type running struct{ s *server }
+
+func (r running) Dial() (script.Conn, error) {
+	c, err := net.Dial("tcp", r.s.addr)
+	if err != nil {
+		return nil, err
+	}
+	return script.NewNetConn(c), nil
+}
+
+func (r running) Advance(milli int64) error {
+	time.Sleep(time.Duration(milli) * time.Millisecond)
+	return nil
+}
+
+func (r running) Reopen() error { return errors.New("an example doesn't restart the server") }
