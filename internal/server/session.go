@@ -1,0 +1,301 @@
+package server
+
+import (
+	"github.com/hapaxkv/hapax/internal/command"
+	"github.com/hapaxkv/hapax/internal/resp"
+	"github.com/hapaxkv/hapax/internal/wal"
+)
+
+// stopReason is why a session executes nothing at present.
+type stopReason uint8
+
+const (
+	running     stopReason = iota
+	stopBarrier            // the next command waits until all before it is durable and flushed
+	stopOutput             // the client must read first (I12)
+	stopBlocked            // a command waits for its condition
+	stopTurn               // it had its share of the round
+	stopEnd                // it will be closed; nothing more runs
+)
+
+// Session is one connection without its socket: bytes in, bytes out. It
+// belongs to whoever carries it; others see it through its client record.
+//
+// Received bytes are parsed where they were read. Only what could not run yet
+// is kept, in `in`; only what could not leave yet is kept, in `out`. An idle
+// session holds neither.
+type Session struct {
+	client // as other connections see it
+
+	srv    *Server
+	state  command.Session
+	parser resp.Parser
+	tuned  *Tunables // what the parser's limits were derived from
+	authed bool      // likewise
+
+	in   []byte // bytes not executed yet: in[inAt:], from a request's first byte
+	inAt int
+	held [][]byte // an inline request that waits: parsing it again would unquote it twice
+	stop stopReason
+
+	out     []byte // replies; out[:sent] left, out[sent:upTo] may leave
+	sent    int
+	upTo    int
+	mark    int // out[:mark] may leave once markLSN is durable
+	markLSN wal.LSN
+	need    wal.LSN // what all of out observed (I5)
+
+	block       command.Block
+	turnRuns    int   // commands of this turn
+	turnNano    int64 // when its time began to count
+	closing     bool  // close once out is flushed
+	eof         bool  // the client will send no more
+	cut         bool  // close now, deliver nothing: limit, attack, failed reply
+	lastReply   int   // size of the last reply, which limits never count
+	metaChanged bool  // what CLIENT LIST shows may have changed
+}
+
+// init makes c a fresh session of s.
+func (c *Session) init(s *Server, o owner, addr, laddr string, fd int, unixSocket bool) {
+	t := s.tun.Load()
+	c.srv = s
+	c.client.open(s, o, addr, laddr, fd, unixSocket)
+	c.state.ID = c.id
+	c.state.User = defaultUser
+	c.state.Proto = 2
+	c.state.Authenticated = t.Password == ""
+	c.metaChanged = true
+}
+
+// run executes the requests in data, which starts at a request's first byte,
+// until it ends or the session stops, and says how many bytes it used. The
+// rest is the caller's to keep.
+func (s *Session) run(ex *executor, data []byte) (used int) {
+	s.enter(ex)
+	defer s.leave(ex)
+	if s.held != nil && s.stop == running {
+		args := s.held
+		s.held = nil
+		s.state.Pipelined = len(data) > 0
+		if ex.dispatch(s, args) == mustWait {
+			s.held, s.stop = args, stopBarrier
+		}
+		s.afterCommand(ex)
+	}
+	for s.stop == running {
+		n, err := s.parser.Next(data[used:])
+		if err != nil {
+			s.protocolError(ex, err)
+			return len(data)
+		}
+		if n == 0 {
+			break
+		}
+		if args := s.parser.Args(); len(args) > 0 {
+			s.state.Pipelined = used+n < len(data)
+			if ex.dispatch(s, args) == mustWait {
+				s.stop = stopBarrier
+				if data[used] != '*' {
+					s.hold(args)
+					used += n
+				}
+				break
+			}
+			s.afterCommand(ex)
+		}
+		used += n
+	}
+	if s.stop == stopEnd {
+		return len(data)
+	}
+	return used
+}
+
+// enter and leave lend the executor the session's output, so that handlers
+// append to it directly.
+func (s *Session) enter(ex *executor) {
+	if s.tuned != ex.tun || s.authed != s.state.Authenticated {
+		s.limitParser(ex.tun)
+	}
+	s.turnRuns = 0
+	if s.out == nil {
+		s.out = ex.buffers.take()
+	}
+	ex.cur = s
+	ex.ctx.Sess = &s.state
+	ex.out.Buf, ex.out.Proto = s.out, s.state.Proto
+}
+
+func (s *Session) leave(ex *executor) {
+	s.out = ex.out.Buf
+	ex.out.Buf = nil
+	ex.ctx.Args = nil
+	ex.cur = nil
+	if len(s.out) == 0 {
+		s.dropOutput(&ex.buffers)
+	}
+}
+
+// afterCommand decides whether the session goes on.
+func (s *Session) afterCommand(ex *executor) {
+	if s.authed != s.state.Authenticated {
+		s.limitParser(ex.tun)
+	}
+	switch {
+	case s.stop != running:
+	case s.state.CloseAfter:
+		s.end()
+	case int64(len(ex.out.Buf)-s.sent) > ex.tun.OutputPauseBytes:
+		s.stop = stopOutput
+	case s.turnOver(ex):
+		s.stop = stopTurn
+	}
+}
+
+const (
+	turnCheckRuns = 8       // commands between two looks at the clock
+	turnLimitNano = 1000000 // what one connection may take of a round
+)
+
+// turnOver ends a turn that took long, so that a pipeline of slow commands
+// starves nobody. The size of one read bounds what fast ones take.
+func (s *Session) turnOver(ex *executor) bool {
+	s.turnRuns++
+	if s.turnRuns%turnCheckRuns != 0 {
+		return false
+	}
+	now := ex.srv.eng.Clock.MonoNano()
+	if s.turnRuns == turnCheckRuns {
+		s.turnNano = now
+	}
+	return now-s.turnNano > turnLimitNano
+}
+
+// hold copies an inline request that must wait.
+func (s *Session) hold(args [][]byte) {
+	s.held = make([][]byte, len(args))
+	for i, a := range args {
+		s.held[i] = append([]byte(nil), a...)
+	}
+}
+
+// end stops execution for good; what is in out still leaves.
+func (s *Session) end() {
+	s.stop, s.closing = stopEnd, true
+	s.in, s.inAt, s.held = nil, 0, nil
+}
+
+// cutOff is end without delivering anything more.
+func (s *Session) cutOff() {
+	s.cut = true
+	s.end()
+}
+
+// gone releases what a session holds when its connection is closed.
+func (s *Session) gone(b *bufferStack) {
+	if s.block.Done != nil {
+		s.dropBlock()
+	}
+	s.cutOff()
+	s.dropOutput(b)
+	s.parser.Release()
+}
+
+// protocolError answers a request that is none and closes the connection.
+func (s *Session) protocolError(ex *executor, err error) {
+	ex.out.Error("ERR " + err.Error())
+	ex.tally.protocolErrors++
+	ex.tally.errorReply("ERR")
+	s.srv.logf(LevelVerbose, "Protocol error from client %s: %v", s.addr, err)
+	s.end()
+}
+
+// ended tells the session that its client sends no more. Everything it sent
+// is answered, then the connection closes; one that is blocked closes at once,
+// like in Redis.
+func (s *Session) ended() {
+	s.eof = true
+	switch s.stop {
+	case running:
+		s.end()
+	case stopBlocked:
+		s.cutOff()
+	}
+}
+
+// settled says whether a command that is not eligible for grouping may run:
+// all before it is durable and flushed.
+func (s *Session) settled(ex *executor) bool {
+	return len(ex.out.Buf) == s.sent && s.need <= s.srv.eng.Durable()
+}
+
+// unsent is how many bytes of replies are still here.
+func (s *Session) unsent() int { return len(s.out) - s.sent }
+
+// releasable is what may leave now (I5). While replies keep coming that are
+// not durable yet, those up to a mark leave as soon as what the mark observed
+// is, so that a client that never pauses is not starved.
+func (s *Session) releasable(durable wal.LSN) []byte {
+	switch {
+	case s.need <= durable:
+		s.upTo = len(s.out)
+		s.mark, s.markLSN = s.upTo, s.need
+	case s.markLSN <= durable:
+		s.upTo = s.mark
+		s.mark, s.markLSN = len(s.out), s.need
+	}
+	return s.out[s.sent:s.upTo]
+}
+
+// waitsForLog says whether something of this session goes on only when more
+// of the log is durable.
+func (s *Session) waitsForLog(durable wal.LSN) bool {
+	return s.need > durable && (len(s.out) > s.upTo || s.stop == stopBarrier)
+}
+
+// compactBytes is how much sent output a session carries along at most.
+const compactBytes = 64 << 10
+
+// left records that n bytes of releasable output are gone.
+func (s *Session) left(b *bufferStack, n int) {
+	s.sent += n
+	if s.sent == len(s.out) {
+		s.dropOutput(b)
+		return
+	}
+	if s.sent >= compactBytes && s.sent > len(s.out)/2 {
+		rest := copy(s.out, s.out[s.sent:])
+		s.out = s.out[:rest]
+		s.mark, s.upTo, s.sent = max(s.mark-s.sent, 0), s.upTo-s.sent, 0
+	}
+}
+
+func (s *Session) dropOutput(b *bufferStack) {
+	b.give(s.out)
+	s.out, s.sent, s.upTo, s.mark, s.markLSN = nil, 0, 0, 0, 0
+}
+
+// goOn lifts what stopped the session when it is over, and says whether there
+// is something to run at once.
+func (s *Session) goOn(tun *Tunables, durable wal.LSN) bool {
+	switch s.stop {
+	case stopBarrier:
+		if s.unsent() > 0 || s.need > durable {
+			return false
+		}
+	case stopOutput:
+		if int64(s.unsent()) > tun.OutputPauseBytes/2 {
+			return false
+		}
+	case stopTurn:
+	default:
+		return false
+	}
+	s.stop = running
+	return s.backlog() || s.eof
+}
+
+// finished says whether the connection is to be closed now.
+func (s *Session) finished() bool {
+	return s.cut || s.closing && s.unsent() == 0
+}

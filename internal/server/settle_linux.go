@@ -1,0 +1,117 @@
+package server
+
+import "github.com/hapaxkv/hapax/internal/wal"
+
+// settle ends a round: replies that are durable leave, the rest is committed
+// here or left to the syncer, and follows.
+func (l *loop) settle() {
+	if l.srv.broken() {
+		return
+	}
+	eng := l.srv.eng
+	durable := eng.Durable()
+	l.collectPending(durable)
+	l.flushDirty()
+	target := l.ex.observed
+	for _, c := range l.later {
+		target = max(target, c.need)
+	}
+	if log := eng.Log(); log != nil && target > durable {
+		inLoop := l.place.inLoop(l.ex.tun, log.SyncLatencyMicro())
+		l.inLoop.Store(inLoop)
+		if inLoop {
+			l.ex.tally.groupCommits++
+			if err := log.Commit(target); err != nil {
+				l.srv.fail(err)
+				return
+			}
+			l.flushLater()
+		}
+		l.park()
+		if !inLoop {
+			// After park has told that somebody waits: the syncer's notice
+			// for this request cannot be missed.
+			log.Kick()
+		}
+	} else {
+		l.park()
+	}
+	l.publish()
+}
+
+// collectPending takes parked sessions up again when the log advanced.
+func (l *loop) collectPending(durable wal.LSN) {
+	if len(l.pending) == 0 || durable == l.pendingAt {
+		return
+	}
+	l.pendingAt = durable
+	for _, c := range l.pending {
+		c.isPending = false
+		if !c.closed {
+			l.touch(c)
+		}
+	}
+	clear(l.pending)
+	l.pending = l.pending[:0]
+}
+
+// flushDirty writes what may leave and sorts out what waits for the log.
+func (l *loop) flushDirty() {
+	l.later = l.later[:0]
+	for i := 0; i < len(l.dirty); i++ {
+		c := l.dirty[i]
+		if c.closed {
+			continue
+		}
+		durable := l.srv.eng.Durable()
+		l.flush(c)
+		if !c.closed && c.waitsForLog(durable) {
+			l.later = append(l.later, c)
+		}
+	}
+}
+
+// flushLater writes what waited for this round's commit.
+func (l *loop) flushLater() {
+	kept := l.later[:0]
+	for _, c := range l.later {
+		if c.closed {
+			continue
+		}
+		l.ex.tally.groupedReplies++
+		l.flush(c)
+		if !c.closed && c.waitsForLog(l.srv.eng.Durable()) {
+			kept = append(kept, c)
+		}
+	}
+	l.later = kept
+}
+
+// park leaves what still waits to the syncer.
+func (l *loop) park() {
+	for _, c := range l.later {
+		if !c.isPending {
+			c.isPending = true
+			l.pending = append(l.pending, c)
+		}
+	}
+	l.parkedN.Store(int64(len(l.pending)))
+	l.waiting.Store(int64(len(l.pending) + len(l.blocked)))
+}
+
+// publish shows others what the round changed.
+func (l *loop) publish() {
+	if len(l.dirty) == 0 {
+		return
+	}
+	l.shownMu.Lock()
+	for _, c := range l.dirty {
+		c.isDirty = false
+		if !c.closed {
+			c.Session.publish()
+		}
+	}
+	l.shownMu.Unlock()
+	clear(l.dirty)
+	l.dirty = l.dirty[:0]
+}
