@@ -1,19 +1,59 @@
 // Package wal is the write-ahead log: frames, segments, group commit, reader.
+// It knows no payload.
+//
+// What it promises: records are numbered from 1 without gaps (I7); when
+// Commit(n) returned nil, every record up to n survives what the policy says
+// it survives, and recovery yields it, in order, whole frames only. A failed
+// write or sync ends the log for good (I8). Only a provably torn tail is ever
+// cut, and a copy of it is kept; damage anywhere else refuses to open (I9).
+//
+// What it assumes: of the disk, that a sync that returned nil is true, that a
+// sector of 512 bytes is written whole or not at all, and that rewriting a
+// sector with the same bytes does not endanger them. Of the caller, that it
+// holds its shard's locks before Lock (I6) and never calls Commit between Lock
+// and Unlock.
+//
+// What it never does: retry a sync, reorder records, wait for more work before
+// it syncs, or read a clock: T comes with each record, durations come from
+// Options.MonoNano.
+//
+// The bytes on disk and every crash case are in docs/format/wal.md; the steps
+// of a commit are in commit.go, of recovery in recover.go.
 package wal
 
-import "github.com/hapaxkv/hapax/internal/vfs"
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hapaxkv/hapax/internal/vfs"
+)
 
 // LSN counts records from 1 without gaps (I7). 0 is "nothing yet".
 type LSN uint64
 
-// Policy is appendfsync.
+// Policy is appendfsync: what Commit waits for.
 type Policy uint8
 
 const (
+	// Always syncs before Commit returns: nothing acknowledged is lost.
 	Always Policy = iota
+	// EverySec writes before Commit returns and syncs at every Options.Tick:
+	// a crash of the process loses nothing, a power cut what was written
+	// since the last tick's sync began.
 	EverySec
+	// Never writes and leaves the syncing to the kernel, but for the end of a
+	// segment and Close.
 	Never
 )
+
+// DefaultSegmentBytes is how large segments grow to be.
+const DefaultSegmentBytes = 64 << 20
+
+// ErrClosed is what Commit returns after Close.
+var ErrClosed = errors.New("log is closed")
 
 // Options configures Open.
 type Options struct {
@@ -22,6 +62,22 @@ type Options struct {
 	SegmentBytes int64  // 0 for the default
 	Policy       Policy
 	Logf         func(format string, args ...any) // nil discards
+
+	// FirstLSN is the record that the log must reach back to: one more than
+	// what a snapshot holds. 0 is 1, a log that is complete by itself.
+	FirstLSN LSN
+	// Tick drives the background sync of EverySec, and sees to leftovers and
+	// to a segment that could not be prepared. Without it EverySec syncs at
+	// every Commit, so that it never promises less than it says.
+	Tick <-chan time.Time
+	// MonoNano measures how long syncs take. Without it latencies are 0.
+	MonoNano func() int64
+	// Salt yields the random numbers that mark a log and its segments; nil
+	// takes the system's.
+	Salt func() uint64
+	// Inline starts no goroutines: segments are prepared when they are needed
+	// and Kick commits before it returns. For simulation.
+	Inline bool
 }
 
 // Report says what Open found; every start logs it.
@@ -36,57 +92,110 @@ type Report struct {
 
 // Log is an open log. Lock, Unlock, Next, Done, Last and LastT are the append
 // side (callers hold shard locks first, I6); the rest is the commit side.
-type Log struct{}
+type Log struct {
+	o      Options
+	logf   func(format string, args ...any)
+	now    func() int64
+	policy atomic.Uint32
 
-// Open replays every record in LSN order to apply, then makes the log ready
-// for appending. payload is borrowed. progress (may be nil) is called now and
-// then with bytes read and bytes in all.
-func Open(o Options, apply func(lsn LSN, tMilli int64, payload []byte) error, progress func(done, total int64)) (*Log, Report, error) {
-	panic("unwritten")
+	// Append side.
+	mu    sync.Mutex
+	open  batch
+	last  atomic.Uint64
+	lastT atomic.Int64
+
+	// Commit side. Locks are taken in the order syncMu, commitMu, mu; none is
+	// held during a write, only syncMu during a sync.
+	commitMu sync.Mutex
+	leading  bool       // somebody writes; that goroutine owns w
+	inFlight LSN        // what the leader's batch ends with
+	covered  *sync.Cond // waiters whose records are in flight
+	waiting  *sync.Cond // waiters whose records come after
+	closed   bool
+	w        writer
+
+	durable atomic.Uint64
+	written lsnAndFrame // what the kernel has; stored by the leader
+	synced  lsnAndFrame // what is on disk; stored under syncMu
+
+	syncMu sync.Mutex // one sync at a time, so that an error is not missed
+	failed atomic.Pointer[failure]
+
+	prep preparer
+
+	notify atomic.Pointer[[]func()]
+	kick   chan struct{}
+	stop   chan struct{}
+	done   sync.WaitGroup
+	stats  counters
 }
 
-// Lock begins a run of records that one frame will hold whole. Short.
-func (l *Log) Lock() { panic("unwritten") }
+// lsnAndFrame is a position in both numberings. Its parts are loaded and
+// stored one by one: each is true by itself.
+type lsnAndFrame struct{ lsn, frame atomic.Uint64 }
 
-// Unlock ends the run.
-func (l *Log) Unlock() { panic("unwritten") }
+type failure struct{ err error }
 
-// Next opens a record in the current frame and returns the buffer to append
-// its payload to. The caller holds Lock and hands the grown buffer to Done.
-func (l *Log) Next(tMilli int64) []byte { panic("unwritten") }
+// counters feed Stats.
+type counters struct {
+	sizeBytes, frames, segments atomic.Int64
+	syncs, syncedRecords        atomic.Int64
+	lastSyncMicro, latencyNano  atomic.Int64
+	inFlightBytes               atomic.Int64
+}
 
-// Done closes the record and returns its LSN.
-func (l *Log) Done(buf []byte) LSN { panic("unwritten") }
+// Last is the LSN of the last record appended; LastT the T it carried. Atomic.
+func (l *Log) Last() LSN { return LSN(l.last.Load()) }
 
-// Last is the LSN of the last appended record; LastT the T it carried. Atomic.
-func (l *Log) Last() LSN    { panic("unwritten") }
-func (l *Log) LastT() int64 { panic("unwritten") }
+// LastT is the greatest T appended or recovered; T in the log never decreases.
+func (l *Log) LastT() int64 { return l.lastT.Load() }
 
 // Durable is the greatest LSN that is durable under the policy: synced for
 // Always, written to the kernel for EverySec and Never. Atomic.
-func (l *Log) Durable() LSN { panic("unwritten") }
+func (l *Log) Durable() LSN { return LSN(l.durable.Load()) }
 
 // Synced is the greatest LSN that is synced, whatever the policy (WAITAOF).
-func (l *Log) Synced() LSN { panic("unwritten") }
+func (l *Log) Synced() LSN { return LSN(l.synced.lsn.Load()) }
 
-// Commit makes everything up to lsn durable in the calling goroutine. The
-// first to arrive writes and syncs for all (leader), the others wait for it
-// and return without a sync of their own when theirs was covered.
-func (l *Log) Commit(lsn LSN) error { panic("unwritten") }
+// Policy is appendfsync as it is now.
+func (l *Log) Policy() Policy { return Policy(l.policy.Load()) }
 
-// Kick asks the syncer goroutine for a Commit of everything appended so far
-// and returns at once; notify functions are called after it.
-func (l *Log) Kick() { panic("unwritten") }
+// SetPolicy changes appendfsync at run time. When it returns under Always,
+// what was written before is synced too, or the log has failed.
+func (l *Log) SetPolicy(p Policy) {
+	l.policy.Store(uint32(p))
+	if p == Always {
+		// A failure is kept in Err, where everybody looks for it.
+		_ = l.Commit(l.Last())
+		_ = l.syncWritten()
+	}
+}
 
-// OnDurable registers f to be called (from the syncer) whenever Durable or
-// Synced advanced there, or the log failed. f must not block.
-func (l *Log) OnDurable(f func()) { panic("unwritten") }
+// Err is the failure that poisoned the log, or nil (I8). Atomic.
+func (l *Log) Err() error {
+	if f := l.failed.Load(); f != nil {
+		return f.err
+	}
+	return nil
+}
+
+// poison ends the log (I8) and returns the error that did it first. Every
+// waiter is released with it. Not with commitMu held.
+func (l *Log) poison(doing string, err error) error {
+	err = fmt.Errorf("log failed, nothing after record %d is durable: %s: %w", l.Durable(), doing, err)
+	if l.failed.CompareAndSwap(nil, &failure{err}) {
+		l.logf("%v", err)
+	}
+	l.commitMu.Lock()
+	l.covered.Broadcast()
+	l.waiting.Broadcast()
+	l.commitMu.Unlock()
+	l.wakeNotifier()
+	return l.Err()
+}
 
 // SyncLatencyMicro is a moving average of write+sync time.
-func (l *Log) SyncLatencyMicro() int64 { panic("unwritten") }
-
-// SetPolicy changes appendfsync at run time.
-func (l *Log) SetPolicy(p Policy) { panic("unwritten") }
+func (l *Log) SyncLatencyMicro() int64 { return l.stats.latencyNano.Load() / 1000 }
 
 // Stats is for INFO.
 type Stats struct {
@@ -97,10 +206,32 @@ type Stats struct {
 }
 
 // Stats returns a snapshot. Safe from any goroutine.
-func (l *Log) Stats() Stats { panic("unwritten") }
+func (l *Log) Stats() Stats {
+	return Stats{
+		SizeBytes:     l.stats.sizeBytes.Load(),
+		BufferBytes:   l.BufferBytes(),
+		Syncs:         l.stats.syncs.Load(),
+		SyncedRecords: l.stats.syncedRecords.Load(),
+		Frames:        l.stats.frames.Load(),
+		Segments:      l.stats.segments.Load(),
+		LastSyncMicro: l.stats.lastSyncMicro.Load(),
+	}
+}
 
-// Err is the failure that poisoned the log, or nil (I8). Atomic.
-func (l *Log) Err() error { panic("unwritten") }
+// BufferBytes is what was appended and is not yet written. Whoever appends
+// without committing bounds it (I12).
+func (l *Log) BufferBytes() int64 {
+	l.mu.Lock()
+	open := len(l.open.buf) - frameHeaderBytes
+	l.mu.Unlock()
+	return int64(open) + l.stats.inFlightBytes.Load()
+}
 
-// Close commits and syncs what is appended, then closes the files.
-func (l *Log) Close() error { panic("unwritten") }
+// SpaceErr tells why the next segment could not be prepared, or nil. While it
+// is not nil, what is left of the present segment is the reserve: refuse
+// writes that can be refused. Running out of it is a failed write (I8).
+func (l *Log) SpaceErr() error {
+	l.prep.mu.Lock()
+	defer l.prep.mu.Unlock()
+	return l.prep.err
+}

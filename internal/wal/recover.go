@@ -1,0 +1,296 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// Recovery, step by step:
+//
+//  1. List the segments, read their headers, check that none is missing,
+//     foreign or of another version (files.go).
+//  2. Find the tail: the last segment that anything was written to. All before
+//     it were synced whole when they were ended; all after it are empty.
+//  3. Replay every frame in order, checking the chain across segments.
+//  4. Where the tail stops being valid, decide: clean end, torn, or damaged
+//     (tail.go). Only torn bytes are cut, and copied to a file of their own.
+//  5. Rewrite the tail to a new file, sync it, put it in place (I8): bytes
+//     that read back may never have reached the disk.
+//  6. Seal, so that damage to anything recovered is known as such from now on.
+//
+// Before 5 nothing on disk changes but that: unfinished files are removed, the
+// copy of torn bytes is made.
+
+// recovery is the state of one Open.
+type recovery struct {
+	o        Options
+	apply    func(lsn LSN, tMilli int64, payload []byte) error
+	progress func(done, total int64)
+	report   Report
+
+	files []*segmentFile
+	tail  int // index of the last file with frames or rubbish, -1 for none
+
+	want  position // of the frame that comes next
+	last  LSN
+	lastT int64
+	bytes int64 // of good frames
+	read  int64 // for progress, of files done
+	total int64
+
+	ended, sealed  bool     // what the last good frame is
+	end            int64    // offset behind it
+	tailWant       position // of the first frame of the tail
+	cutFrom, cutTo int64    // torn bytes of the tail, without the zeros behind
+}
+
+// Open replays every record in LSN order to apply, then makes the log ready
+// for appending. payload is borrowed. progress (may be nil) is called now and
+// then with bytes read and bytes in all.
+func Open(o Options, apply func(lsn LSN, tMilli int64, payload []byte) error, progress func(done, total int64)) (*Log, Report, error) {
+	o.setDefaults()
+	if progress == nil {
+		progress = func(int64, int64) {}
+	}
+	r := &recovery{o: o, apply: apply, progress: progress, tail: -1}
+	defer r.closeFiles()
+	live, next, err := r.run()
+	if err != nil {
+		return nil, r.report, err
+	}
+	l := r.newLog(live, next)
+	if err := l.seal(); err != nil {
+		return nil, r.report, errors.Join(err, l.closeFiles())
+	}
+	l.start()
+	return l, r.report, nil
+}
+
+func (o *Options) setDefaults() {
+	if o.SegmentBytes <= 0 {
+		o.SegmentBytes = DefaultSegmentBytes
+	}
+	o.SegmentBytes = max(o.SegmentBytes, segmentHeaderBytes+2*controlFrameBytes)
+	o.FirstLSN = max(o.FirstLSN, 1)
+	if o.Logf == nil {
+		o.Logf = func(string, ...any) {}
+	}
+	if o.MonoNano == nil {
+		o.MonoNano = func() int64 { return 0 }
+	}
+	if o.Salt == nil {
+		o.Salt = systemSalt
+	}
+}
+
+// run does steps 1 to 5 and returns the segment to append to and, when it is
+// there already, the one after it.
+func (r *recovery) run() (live, next *segment, err error) {
+	if err := r.o.FS.MkdirAll(r.o.Dir); err != nil {
+		return nil, nil, fmt.Errorf("log directory: %w", err)
+	}
+	if err := r.findSegments(); err != nil {
+		return nil, nil, err
+	}
+	if len(r.files) == 0 {
+		live, err = r.createFirst()
+		return live, nil, err
+	}
+	if err := r.findTail(); err != nil {
+		return nil, nil, err
+	}
+	// A log from its first segment on begins with the first frame; one whose
+	// beginning a snapshot replaced, with any.
+	if r.files[0].header.seq == 1 {
+		r.want = position{frame: 1, lsn: 1}
+	}
+	for i := range r.files[:r.tail+1] {
+		if err := r.replayFile(i); err != nil {
+			return nil, nil, err
+		}
+	}
+	r.report.LastLSN = r.last
+	if err := r.checkReach(); err != nil {
+		return nil, nil, err
+	}
+	r.progress(r.total, r.total)
+	return r.settle()
+}
+
+func (r *recovery) createFirst() (*segment, error) {
+	if r.o.FirstLSN > 1 {
+		return nil, &DamageError{Kind: DamageMissing, Dir: r.o.Dir, Segment: segmentName(1),
+			Reason: fmt.Sprintf("there is no log, but a snapshot needs it from record %d on", r.o.FirstLSN)}
+	}
+	r.report.Segments = 1
+	h := segmentHeader{
+		version: formatVersion, logID: r.o.salt(), seq: 1, salt: r.o.salt(),
+		sizeBytes: uint64(min(r.o.SegmentBytes, firstSegmentBytes)),
+	}
+	s, err := r.o.makeSegment(h, nil, func() bool { return false })
+	if err != nil {
+		return nil, fmt.Errorf("first segment of the log: %w", err)
+	}
+	r.end, r.sealed = segmentHeaderBytes, true // nothing to prove
+	return s, nil
+}
+
+// replayFile does step 3 and, for the tail, step 4.
+func (r *recovery) replayFile(i int) error {
+	file := r.files[i]
+	fr := frameReader{file: file.file, size: file.size, salt: file.header.salt,
+		offset: segmentHeaderBytes, want: r.want}
+	r.ended, r.tailWant = false, r.want
+	for !r.ended {
+		f, err := fr.next()
+		if err != nil {
+			err = r.stopped(i, &fr, err)
+			if err != nil {
+				return err
+			}
+			break
+		}
+		if err := r.replayFrame(file, &f); err != nil {
+			return err
+		}
+		r.progress(r.read+fr.offset, r.total)
+	}
+	r.want, r.end = fr.want, fr.offset
+	r.read += file.size
+	if r.ended {
+		return r.checkEnded(i)
+	}
+	return nil
+}
+
+// stopped decides what it means that frames stop being valid; nil goes on.
+func (r *recovery) stopped(i int, fr *frameReader, err error) error {
+	file := r.files[i]
+	if chain := (*chainError)(nil); errors.As(err, &chain) {
+		return r.damage(DamageChain, file, fr.offset, chain.reason)
+	}
+	if !errors.Is(err, errNotAFrame) {
+		return r.readError(file, fr.offset, err)
+	}
+	if i == r.tail {
+		return r.endOfTail(file, fr)
+	}
+	return r.damage(DamageFrame, file, fr.offset,
+		"no whole frame is here, but the segment was synced to its end before the next one was begun")
+}
+
+// replayFrame hands the records of f to apply.
+func (r *recovery) replayFrame(file *segmentFile, f *frame) error {
+	if r.report.Frames == 0 && f.firstLSN > r.o.FirstLSN {
+		return r.damage(DamageMissing, file, f.offset, fmt.Sprintf(
+			"the log begins at record %d, but is needed from record %d on", f.firstLSN, r.o.FirstLSN))
+	}
+	kind := f.control(f.payload)
+	r.ended, r.sealed = kind == controlEnd, kind == controlSeal
+	if f.records == 0 && kind != controlEnd && kind != controlSeal {
+		return r.damage(DamageRecord, file, f.offset, "a control frame of an unknown kind")
+	}
+	if f.firstT < r.lastT {
+		return r.damage(DamageChain, file, f.offset, "time runs backwards")
+	}
+	r.report.Frames++
+	r.report.LastT = f.firstT
+	r.bytes += int64(len(f.raw))
+	r.last = max(r.last, f.firstLSN-1)
+	r.lastT = f.firstT
+	if f.records == 0 {
+		return nil
+	}
+	if r.report.FirstLSN == 0 {
+		r.report.FirstLSN = f.firstLSN
+	}
+	records := newRecordReader(&f.frameHeader, f.payload)
+	for {
+		lsn, t, payload, ok, err := records.next()
+		if err != nil {
+			return r.damage(DamageRecord, file, f.offset, err.Error())
+		}
+		if !ok {
+			return nil
+		}
+		if err := r.apply(lsn, t, payload); err != nil {
+			return fmt.Errorf("log record %d (T %d), in the frame at offset %d of %s, cannot be applied: %w",
+				lsn, t, f.offset, r.o.path(file.name), err)
+		}
+		r.last, r.lastT = lsn, t
+		r.report.LastT = t
+		r.report.Records++
+	}
+}
+
+// checkEnded is for a segment that ends with an end frame: nothing was written
+// behind it, and its successor existed before it.
+func (r *recovery) checkEnded(i int) error {
+	file := r.files[i]
+	rubbish, err := lastNonZero(file.file, r.end, file.size)
+	if err != nil {
+		return r.readError(file, r.end, err)
+	}
+	if rubbish >= r.end {
+		return r.damage(DamageFrame, file, rubbish, "something is written behind the end of the segment")
+	}
+	if i+1 == len(r.files) {
+		return r.damage(DamageMissing, file, r.end, fmt.Sprintf(
+			"the log goes on in %s, which is not there", segmentName(file.header.seq+1)))
+	}
+	return nil
+}
+
+// checkReach compares the end of the log with what a snapshot needs.
+func (r *recovery) checkReach() error {
+	if r.last+1 >= r.o.FirstLSN {
+		return nil
+	}
+	file := r.files[len(r.files)-1]
+	return r.damage(DamageMissing, file, 0, fmt.Sprintf(
+		"the log ends before record %d, which a snapshot is followed by", r.o.FirstLSN))
+}
+
+func (r *recovery) damage(kind Damage, file *segmentFile, offset int64, reason string) error {
+	return &DamageError{Kind: kind, Dir: r.o.Dir, Segment: file.name, Offset: offset, After: r.last, Reason: reason}
+}
+
+func (r *recovery) readError(file *segmentFile, offset int64, err error) error {
+	return fmt.Errorf("reading the log at %s, offset %d, after record %d: %w",
+		r.o.path(file.name), offset, r.last, err)
+}
+
+func (r *recovery) closeFiles() {
+	for _, f := range r.files {
+		_ = f.file.Close() // only read from
+	}
+}
+
+// newLog makes the log that goes on where recovery ended.
+func (r *recovery) newLog(live, next *segment) *Log {
+	l := &Log{
+		o: r.o, logf: r.o.Logf, now: r.o.MonoNano,
+		kick: make(chan struct{}, 1),
+		stop: make(chan struct{}),
+	}
+	l.covered, l.waiting = sync.NewCond(&l.commitMu), sync.NewCond(&l.commitMu)
+	l.prep.idle = sync.NewCond(&l.prep.mu)
+	l.prep.want = make(chan struct{}, 1)
+	l.prep.next, l.prep.after = next, &live.header
+	l.policy.Store(uint32(r.o.Policy))
+	l.w = writer{live: live, offset: r.end, nextFrame: max(r.want.frame, 1), prevCRC: r.want.crc,
+		lastT: r.lastT, sealed: r.sealed}
+	l.open.reset(nil)
+	l.last.Store(uint64(r.last))
+	l.lastT.Store(r.lastT)
+	l.durable.Store(uint64(r.last))
+	for _, p := range []*lsnAndFrame{&l.written, &l.synced} {
+		p.lsn.Store(uint64(r.last))
+		p.frame.Store(l.w.nextFrame - 1)
+	}
+	l.stats.sizeBytes.Store(r.bytes)
+	l.stats.frames.Store(r.report.Frames)
+	l.stats.segments.Store(int64(r.report.Segments))
+	return l
+}

@@ -1,0 +1,152 @@
+package wal
+
+import (
+	"errors"
+	"sync"
+)
+
+// preparer keeps one segment ready ahead of the live one, so that a frame
+// goes to space that is already allocated and written: its sync changes no
+// metadata, and a full disk shows before the log needs the room.
+type preparer struct {
+	mu   sync.Mutex
+	idle *sync.Cond // making became false
+	// after is the live segment, nil while the log is between two: a segment
+	// is prepared only when the one before its predecessor is ended for good,
+	// so that recovery never finds two without frames behind one without end.
+	after *segmentHeader
+	// next is ready, with its name durable, or nil. making says that somebody
+	// makes it. err is why the last try failed.
+	next     *segment
+	making   bool
+	stopping bool
+	err      error
+	want     chan struct{}
+}
+
+// mustRotate tells whether a frame of this size belongs in the next segment. A
+// frame larger than a whole segment goes into an empty one, which grows. Room
+// for the end frame is kept.
+func (l *Log) mustRotate(frameBytes int) bool {
+	end := l.w.offset + int64(frameBytes) + controlFrameBytes
+	return end > int64(l.w.live.header.sizeBytes) && l.w.offset > segmentHeaderBytes
+}
+
+// rotate ends the live segment and goes on in the next:
+//
+//  1. The next segment is there, its name durable.
+//  2. The end frame says so. A segment that ends with one and has no
+//     successor has lost it.
+//  3. The old segment is synced whole. From here on nothing in it may be cut.
+//  4. Frames go to the new one. Its first byte proves that 3 happened.
+func (l *Log) rotate() error {
+	next, err := l.nextSegment()
+	if err != nil {
+		return l.poison("next segment", err)
+	}
+	if err := l.writeControl(controlEnd); err != nil {
+		return errors.Join(err, next.file.Close())
+	}
+	if err := l.syncWritten(); err != nil {
+		return errors.Join(err, next.file.Close())
+	}
+	l.syncMu.Lock() // the ticker syncs the live file
+	old := l.w.live
+	l.w.live, l.w.offset = next, segmentHeaderBytes
+	l.syncMu.Unlock()
+	l.stats.segments.Add(1)
+	l.prepareAfter(&next.header)
+	if err := old.file.Close(); err != nil {
+		l.logf("closing %s: %v; it was synced before, so nothing is lost", old.name, err)
+	}
+	return nil
+}
+
+// nextSegment takes the prepared segment, waits for it, or makes it.
+func (l *Log) nextSegment() (*segment, error) {
+	p := &l.prep
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.making {
+		p.idle.Wait()
+	}
+	if p.next == nil {
+		l.makeNext(func() bool { return false })
+	}
+	next := p.next
+	if next == nil {
+		return nil, p.err
+	}
+	p.next, p.after = nil, nil
+	return next, nil
+}
+
+// prepareAfter says that live is the live segment now.
+func (l *Log) prepareAfter(live *segmentHeader) {
+	l.prep.mu.Lock()
+	l.prep.after = live
+	l.prep.mu.Unlock()
+	l.wantSegment()
+}
+
+// makeNext prepares the segment after the live one. It is called and returns
+// with prep.mu held, but lets go of it meanwhile.
+func (l *Log) makeNext(stopped func() bool) {
+	p := &l.prep
+	live := p.after
+	size := min(l.o.SegmentBytes, int64(live.sizeBytes)*segmentGrowth)
+	h := segmentHeader{
+		version: formatVersion, logID: live.logID, seq: live.seq + 1,
+		salt: l.o.salt(), sizeBytes: uint64(size),
+	}
+	p.making = true
+	p.mu.Unlock()
+	next, err := l.o.makeSegment(h, nil, stopped)
+	p.mu.Lock()
+	p.making = false
+	p.err = err
+	if err == nil {
+		p.next = next
+	}
+	p.idle.Broadcast()
+}
+
+func (l *Log) preparationStopped() bool {
+	l.prep.mu.Lock()
+	defer l.prep.mu.Unlock()
+	return l.prep.stopping
+}
+
+// wantSegment asks the goroutine that prepares segments for the next one.
+func (l *Log) wantSegment() {
+	select {
+	case l.prep.want <- struct{}{}:
+	default:
+	}
+}
+
+// prepareSegments runs until the log is closed.
+func (l *Log) prepareSegments() {
+	for {
+		select {
+		case <-l.stop:
+			return
+		case <-l.prep.want:
+			l.prepareOne()
+		}
+	}
+}
+
+func (l *Log) prepareOne() {
+	p := &l.prep
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.after == nil || p.next != nil || p.making || p.stopping {
+		return
+	}
+	failedBefore := p.err != nil
+	l.makeNext(l.preparationStopped)
+	if p.err != nil && !failedBefore && !errors.Is(p.err, errStopped) {
+		l.logf("the next segment of the log could not be prepared, writing ends with this one: %v", p.err)
+	}
+}

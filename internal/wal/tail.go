@@ -1,0 +1,227 @@
+package wal
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/hapaxkv/hapax/internal/vfs"
+)
+
+// endOfTail does step 4: no whole frame begins at fr.offset of the tail.
+//
+// Zeros to the end of the file are a clean end. Anything else is a torn tail
+// unless a later frame header is there that says the bytes here were synced
+// when it was written. Under Always every later frame says so. Under EverySec
+// and Never several frames may have been on their way when the power went, and
+// the disk may have kept a later one and lost an earlier; then none of them
+// was ever known to be synced, and all of it may go.
+func (r *recovery) endOfTail(file *segmentFile, fr *frameReader) error {
+	last, err := lastNonZero(file.file, fr.offset, file.size)
+	if err != nil {
+		return r.readError(file, fr.offset, err)
+	}
+	if last < fr.offset {
+		return nil
+	}
+	proof, at, err := proofBehind(fr)
+	if err != nil {
+		return r.readError(file, fr.offset, err)
+	}
+	if at > 0 && proof.syncedFrame >= fr.want.frame {
+		return r.damage(DamageFrame, file, fr.offset, fmt.Sprintf(
+			"frame %d should be here and is not whole, but frame %d at offset %d proves that it was synced",
+			fr.want.frame, proof.seq, at))
+	}
+	r.cutFrom, r.cutTo = fr.offset, last+1
+	return nil
+}
+
+// proofBehind looks behind fr.offset for the frame header that knows of the
+// most synced frames; at is 0 when there is none. A header is enough: its own
+// checksum and the segment's random salt say that the log wrote it, and a
+// header that a value happens to carry is older than what is missing here.
+func proofBehind(fr *frameReader) (proof frameHeader, at int64, err error) {
+	var salt [8]byte
+	binary.LittleEndian.PutUint64(salt[:], fr.salt)
+	from := fr.offset + 1
+	err = scanFile(fr.file, from, fr.size, frameHeaderBytes-1, func(chunkAt int64, chunk []byte) bool {
+		for i := 0; ; i++ {
+			n := bytes.Index(chunk[i:], salt[:])
+			if n < 0 {
+				return true
+			}
+			i += n
+			h, ok := decodeFrameHeader(chunk[i:], fr.salt)
+			if ok && h.seq > fr.want.frame && (at == 0 || h.syncedFrame > proof.syncedFrame) {
+				proof, at = h, chunkAt+int64(i)
+			}
+		}
+	})
+	return proof, at, err
+}
+
+// settle does step 5 and returns what newLog goes on with.
+func (r *recovery) settle() (live, next *segment, err error) {
+	if err := r.checkSuccessors(); err != nil {
+		return nil, nil, err
+	}
+	if r.tail < 0 {
+		return r.settleEmpty()
+	}
+	if err := r.saveCut(); err != nil {
+		return nil, nil, fmt.Errorf("saving the torn tail of the log: %w", err)
+	}
+	if err := r.removeSpare(); err != nil {
+		return nil, nil, fmt.Errorf("log directory: %w", err)
+	}
+	rewritten, err := r.rewriteTail()
+	if err != nil {
+		return nil, nil, fmt.Errorf("rewriting the tail of the log: %w", err)
+	}
+	if r.tail+1 < len(r.files) {
+		if next, err = r.reopen(r.tail + 1); err != nil {
+			_ = rewritten.file.Close() // the error that counts is err
+			return nil, nil, err
+		}
+	}
+	if !r.ended {
+		return rewritten, next, nil
+	}
+	r.end, r.sealed = segmentHeaderBytes, false
+	return next, nil, rewritten.file.Close()
+}
+
+// checkSuccessors counts the empty segments behind the tail. One is prepared
+// ahead of the live one; when the tail was ended, its successor may be live
+// without a frame yet, with another prepared.
+func (r *recovery) checkSuccessors() error {
+	behind := len(r.files) - 1 - r.tail
+	allowed := 1
+	if r.ended || r.tail < 0 {
+		allowed = 2
+	}
+	if behind <= allowed {
+		return nil
+	}
+	lost := r.files[max(r.tail, 0)]
+	return r.damage(DamageFrame, lost, max(r.end, segmentHeaderBytes), fmt.Sprintf(
+		"the end of the segment is lost: there would be no %s without it", r.files[len(r.files)-1].name))
+}
+
+// settleEmpty goes on in a log that nothing was ever written to.
+func (r *recovery) settleEmpty() (live, next *segment, err error) {
+	r.end, r.sealed = segmentHeaderBytes, true
+	if err := r.o.FS.SyncDir(r.o.Dir); err != nil {
+		return nil, nil, fmt.Errorf("log directory: %w", err)
+	}
+	if live, err = r.reopen(0); err != nil {
+		return nil, nil, err
+	}
+	if len(r.files) > 1 {
+		if next, err = r.reopen(1); err != nil {
+			_ = live.file.Close() // the error that counts is err
+			return nil, nil, err
+		}
+	}
+	return live, next, nil
+}
+
+// reopen opens file i for appending.
+func (r *recovery) reopen(i int) (*segment, error) {
+	file := r.files[i]
+	f, err := r.o.FS.Open(r.o.path(file.name))
+	if err != nil {
+		return nil, fmt.Errorf("log segment: %w", err)
+	}
+	return &segment{header: file.header, name: file.name, file: f}, nil
+}
+
+// removeSpare leaves one empty segment behind the tail. It comes before the
+// tail is rewritten, and from the end, so that a crash in between leaves
+// nothing that looks like a loss.
+func (r *recovery) removeSpare() error {
+	for len(r.files) > r.tail+2 {
+		file := r.files[len(r.files)-1]
+		r.files = r.files[:len(r.files)-1]
+		if err := file.file.Close(); err != nil {
+			return err
+		}
+		if err := r.o.FS.Remove(r.o.path(file.name)); err != nil {
+			return err
+		}
+		if err := r.o.FS.SyncDir(r.o.Dir); err != nil {
+			return err
+		}
+		r.report.Segments--
+	}
+	return nil
+}
+
+// saveCut copies what will be cut, under a name that was not there.
+func (r *recovery) saveCut() error {
+	if r.cutTo == 0 {
+		return nil
+	}
+	names, err := r.o.FS.List(r.o.Dir)
+	if err != nil {
+		return err
+	}
+	file := r.files[r.tail]
+	base := fmt.Sprintf("%s.cut-%d", file.name, r.cutFrom)
+	name := base
+	for i := 1; slices.Contains(names, name); i++ {
+		name = fmt.Sprintf("%s-%d", base, i)
+	}
+	err = vfs.Replace(r.o.FS, r.o.path(name), func(to vfs.File) error {
+		w := &chunkWriter{f: to}
+		var failed error
+		err := scanFile(file.file, r.cutFrom, r.cutTo, 0, func(_ int64, chunk []byte) bool {
+			failed = w.write(chunk)
+			return failed == nil
+		})
+		if err == nil {
+			err = failed
+		}
+		if err == nil {
+			err = w.flush()
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	r.report.CutBytes = r.cutTo - r.cutFrom
+	r.report.CutSavedAs = r.o.path(name)
+	return nil
+}
+
+// rewriteTail copies the good frames of the tail to a new file that takes its
+// place, with room to go on unless the segment is ended. The copy is checked
+// once more while it is made.
+func (r *recovery) rewriteTail() (*segment, error) {
+	file := r.files[r.tail]
+	h := file.header
+	h.sizeBytes = uint64(r.end)
+	if !r.ended {
+		// Little room: the whole of a large segment would have to be zeroed
+		// before the start is done. The next one is being prepared meanwhile.
+		room := min(r.o.SegmentBytes, r.end+firstSegmentBytes)
+		h.sizeBytes = uint64(max(room, r.end+2*controlFrameBytes))
+	}
+	content := func(w *chunkWriter) error {
+		fr := frameReader{file: file.file, size: r.end, salt: h.salt, offset: segmentHeaderBytes, want: r.tailWant}
+		for fr.offset < r.end {
+			f, err := fr.next()
+			if err != nil {
+				return r.readError(file, fr.offset, err)
+			}
+			if err := w.write(f.raw); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return r.o.makeSegment(h, content, func() bool { return false })
+}
