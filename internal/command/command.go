@@ -27,6 +27,8 @@ const (
 	NoAuth
 	MayReplicate
 	NoMandatoryKeys
+	NoAsyncLoading
+	NoMulti
 	AllowBusy
 	MovableKeys
 )
@@ -71,9 +73,15 @@ type Command struct {
 	Run   func(c *Ctx) error
 	Sub   []Command
 
+	// Tips is what COMMAND INFO tells clients and proxies, space separated:
+	// "nondeterministic_output request_policy:all_shards".
+	Tips string
+
 	// Documentation, for COMMAND DOCS.
 	Summary, Since, Complexity, DocGroup string
 	Syntax                               string // arguments as `COMMAND DOCS` would nest them, in the form of redis.io: "key value [NX | XX] [GET] [EX seconds | PX milliseconds]"
+	DeprecatedSince, ReplacedBy          string // of a deprecated command only
+	System                               bool   // internal, not for applications
 
 	full string // "client|list"; set when the table is built
 	id   int    // index of its counters (commandstats)

@@ -12,6 +12,6 @@ func Help(c *Ctx, lines ...string) error {
 		c.Out.Simple(line)
 	}
 	c.Out.Simple("HELP")
-	c.Out.Simple("    Print this help.")
+	c.Out.Simple("    Prints this help.")
 	return nil
 }
