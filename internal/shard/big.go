@@ -1,0 +1,310 @@
+package shard
+
+import (
+	"math/bits"
+	"unsafe"
+)
+
+// handle is the place of a big block: chunk number and offset; 0 is none.
+type handle uint64
+
+const (
+	handleShift = 40 // offset below, chunk number above
+
+	bigGrain      = 64
+	bigHeader     = 8
+	bigFirst      = bigGrain - bigHeader // offset of a chunk's first header: what it holds is aligned
+	bigMin        = 512
+	bigMinLog     = 9
+	bigChunkFirst = 1 << 20
+	bigChunkMax   = 64 << 20
+	bigSoloBytes  = 32 << 20 // larger blocks have a mapping of their own
+	bigSoloMax    = 1 << 15  // and no more of them than this: a process may have 65,530 mappings
+
+	bigLevels   = 27 - bigMinLog // of block sizes, by powers of two
+	bigSteps    = 32             // of each level
+	bigStepsLog = 5
+
+	bigFree     = 1 // flags in the low bits of a header
+	bigPrevFree = 2
+
+	bigSlackBytes = 4 << 20 // free memory that keeps its pages
+)
+
+// bigArena allocates blocks above what arena does, rounded up to 64 bytes. It
+// is a two-level segregated fit: free blocks are kept in lists by size, 32
+// sizes to a power of two, a block is split to what is needed and merges with
+// free neighbours when it is freed, all in constant time.
+//
+// A block begins with a header of 8 bytes: its size and flags. A free block
+// goes on with the handles of its list neighbours and the number of its bytes
+// that may hold pages; its last 8 bytes repeat its size. The shard's lock
+// guards all.
+type bigArena struct {
+	chunks []bigChunk
+	unused []uint32 // numbers of chunks that were unmapped
+	solos  int
+	levels uint32 // bit set of levels with a free block
+	steps  [bigLevels]uint32
+	heads  [bigLevels][bigSteps]handle
+	live   int64 // bytes of blocks in use, solos not counted
+	dirty  int64 // bytes of free blocks that may hold pages
+	empty  int   // chunks that are one free block
+	next   int64 // size of the next chunk
+	pool   *pool
+	c      *counters
+	held   int64
+}
+
+type bigChunk struct {
+	base      unsafe.Pointer
+	sizeBytes int64
+	solo      bool
+}
+
+func (a *bigArena) at(h handle) unsafe.Pointer {
+	return unsafe.Add(a.chunks[h>>handleShift].base, uintptr(h&(1<<handleShift-1)))
+}
+
+func (a *bigArena) word(h handle, index int) *uint64 {
+	return (*uint64)(unsafe.Add(a.at(h), index*8))
+}
+
+func (a *bigArena) size(h handle) int64 { return int64(*a.word(h, 0) &^ 7) }
+
+// payload is the memory of block h.
+func (a *bigArena) payload(h handle) unsafe.Pointer { return unsafe.Add(a.at(h), bigHeader) }
+
+// capacity is how much payload h has.
+func (a *bigArena) capacity(h handle) int { return int(a.size(h)) - bigHeader }
+
+// alloc returns a block of at least n bytes; false when there is no memory.
+func (a *bigArena) alloc(n int) (handle, bool) {
+	size := max((int64(n)+bigHeader+bigGrain-1)&^(bigGrain-1), bigMin)
+	if size > bigSoloBytes {
+		return a.allocSolo(size)
+	}
+	h := a.fit(size)
+	if h == 0 {
+		if !a.grow(size) {
+			return 0, false
+		}
+		h = a.fit(size)
+	}
+	a.take(h, size)
+	return h, true
+}
+
+// fit finds a free block of at least size: the first of a list all of whose
+// blocks are large enough.
+func (a *bigArena) fit(size int64) handle {
+	size += 1<<(bits.Len64(uint64(size))-1-bigStepsLog) - 1
+	level, step := bigClass(size)
+	if level < bigLevels {
+		if m := a.steps[level] & (^uint32(0) << step); m != 0 {
+			return a.heads[level][bits.TrailingZeros32(m)]
+		}
+		if m := a.levels & (^uint32(0) << (level + 1)); m != 0 {
+			level = bits.TrailingZeros32(m)
+			return a.heads[level][bits.TrailingZeros32(a.steps[level])]
+		}
+	}
+	return 0
+}
+
+// bigClass is the list that a free block of size belongs to.
+func bigClass(size int64) (level, step int) {
+	log := bits.Len64(uint64(size)) - 1
+	return log - bigMinLog, int(size>>(log-bigStepsLog)) & (bigSteps - 1)
+}
+
+// take makes the free block h one in use, cut to size.
+func (a *bigArena) take(h handle, size int64) {
+	whole := a.size(h)
+	dirty := int64(*a.word(h, 3))
+	a.remove(h)
+	if a.isWholeChunk(h, whole) {
+		a.empty--
+	}
+	a.dirty -= dirty
+	if rest := whole - size; rest >= bigMin {
+		restDirty := min(dirty, rest)
+		a.dirty += restDirty
+		*a.word(h, 0) = uint64(size)
+		a.insert(h+handle(size), rest, restDirty)
+	} else {
+		size = whole
+		*a.word(h, 0) = uint64(size)
+		*a.word(h+handle(size), 0) &^= bigPrevFree
+	}
+	a.live += size
+}
+
+// release frees block h and gives pages back when many are free.
+func (a *bigArena) release(h handle) {
+	number := h >> handleShift
+	if a.chunks[number].solo {
+		a.releaseSolo(uint32(number))
+		return
+	}
+	size := a.size(h)
+	a.live -= size
+	a.dirty += size
+	dirty := size
+	if next := h + handle(size); *a.word(next, 0)&bigFree != 0 {
+		dirty += int64(*a.word(next, 3))
+		size += a.size(next)
+		a.remove(next)
+	}
+	if *a.word(h, 0)&bigPrevFree != 0 {
+		prevSize := int64(*(*uint64)(unsafe.Add(a.at(h), -8)))
+		h -= handle(prevSize)
+		dirty += int64(*a.word(h, 3))
+		size += prevSize
+		a.remove(h)
+	}
+	if a.dirty > max(bigSlackBytes, a.live/8) && dirty >= slabBytes {
+		a.dirty -= dirty
+		dirty = 0
+		releaseMemory(unsafe.Add(a.at(h), 4*8), size-5*8)
+	}
+	a.insert(h, size, dirty)
+	if a.isWholeChunk(h, size) {
+		if a.empty++; a.empty > 1 {
+			a.unmapChunk(h, dirty)
+		}
+	}
+}
+
+// insert puts a free block into its list and marks it at both ends.
+func (a *bigArena) insert(h handle, size, dirty int64) {
+	level, step := bigClass(size)
+	head := &a.heads[level][step]
+	*a.word(h, 0) = uint64(size) | bigFree
+	*a.word(h, 1) = uint64(*head)
+	*a.word(h, 2) = 0
+	*a.word(h, 3) = uint64(dirty)
+	if *head != 0 {
+		*a.word(*head, 2) = uint64(h)
+	}
+	*head = h
+	a.levels |= 1 << level
+	a.steps[level] |= 1 << step
+	end := h + handle(size)
+	*(*uint64)(unsafe.Add(a.at(end), -8)) = uint64(size)
+	*a.word(end, 0) |= bigPrevFree
+}
+
+func (a *bigArena) remove(h handle) {
+	next, prev := handle(*a.word(h, 1)), handle(*a.word(h, 2))
+	if next != 0 {
+		*a.word(next, 2) = uint64(prev)
+	}
+	if prev != 0 {
+		*a.word(prev, 1) = uint64(next)
+		return
+	}
+	level, step := bigClass(a.size(h))
+	a.heads[level][step] = next
+	if next == 0 {
+		a.steps[level] &^= 1 << step
+		if a.steps[level] == 0 {
+			a.levels &^= 1 << level
+		}
+	}
+}
+
+func (a *bigArena) isWholeChunk(h handle, size int64) bool {
+	return size == a.chunks[h>>handleShift].sizeBytes-bigGrain
+}
+
+// grow adds a chunk that holds a block of blockBytes: one free block between
+// the unused head of the chunk and a header in use that ends it. Chunks double
+// up to 64 MiB, so that small databases map little; twice the block is enough
+// for fit, which asks for up to 1/32 more.
+func (a *bigArena) grow(blockBytes int64) bool {
+	size := max(a.next, bigChunkFirst)
+	for size < 2*blockBytes {
+		size *= 2
+	}
+	base := mapMemory(size)
+	if base == nil {
+		return false
+	}
+	a.next = min(size*2, bigChunkMax)
+	h := a.addChunk(bigChunk{base: base, sizeBytes: size})
+	whole := size - bigGrain
+	*a.word(h+handle(whole), 0) = 0
+	a.insert(h, whole, 0)
+	a.empty++
+	return true
+}
+
+func (a *bigArena) addChunk(c bigChunk) handle {
+	number := uint32(len(a.chunks))
+	if n := len(a.unused); n > 0 {
+		number = a.unused[n-1]
+		a.unused = a.unused[:n-1]
+		a.chunks[number] = c
+	} else {
+		a.chunks = append(a.chunks, c)
+	}
+	a.hold(c.sizeBytes)
+	return handle(number)<<handleShift | bigFirst
+}
+
+func (a *bigArena) dropChunk(number uint32) bigChunk {
+	c := a.chunks[number]
+	a.chunks[number] = bigChunk{}
+	a.unused = append(a.unused, number)
+	a.hold(-c.sizeBytes)
+	return c
+}
+
+// unmapChunk unmaps the chunk that is the one free block h.
+func (a *bigArena) unmapChunk(h handle, dirty int64) {
+	a.remove(h)
+	a.dirty -= dirty
+	a.empty--
+	c := a.dropChunk(uint32(h >> handleShift))
+	unmapMemory(c.base, c.sizeBytes)
+}
+
+// allocSolo maps a block by itself.
+func (a *bigArena) allocSolo(size int64) (handle, bool) {
+	if a.solos == bigSoloMax {
+		return 0, false
+	}
+	size = (size + bigGrain + slabBytes - 1) &^ (slabBytes - 1)
+	a.pool.drain(size)
+	base := mapMemory(size)
+	if base == nil {
+		return 0, false
+	}
+	a.solos++
+	h := a.addChunk(bigChunk{base: base, sizeBytes: size, solo: true})
+	*a.word(h, 0) = uint64(size - bigGrain)
+	return h, true
+}
+
+// releaseSolo leaves the unmapping to the pool: half a gigabyte takes 30 ms.
+func (a *bigArena) releaseSolo(number uint32) {
+	a.solos--
+	c := a.dropChunk(number)
+	a.pool.doom(c.base, c.sizeBytes)
+}
+
+func (a *bigArena) hold(bytes int64) {
+	a.held += bytes
+	a.c.mappedBytes.Add(bytes)
+}
+
+// abandon hands all mappings to the pool to be unmapped.
+func (a *bigArena) abandon() {
+	for _, c := range a.chunks {
+		if c.base != nil {
+			a.pool.doom(c.base, c.sizeBytes)
+		}
+	}
+	a.c.mappedBytes.Add(-a.held)
+}
