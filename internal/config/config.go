@@ -10,7 +10,6 @@ package config
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,16 +25,16 @@ type Config struct {
 	File string
 	// Warnings are for the log: what was accepted although it does nothing.
 	Warnings []string
-	// Renames are the rename-command statements: old name to new, "" to remove.
-	Renames map[string]string
+	// Renames are the rename-command statements in order: a command's name and
+	// the one it gets, "" to take it away.
+	Renames [][2]string
 }
 
 // Default is the configuration of a server started without any.
 func Default() *Config {
 	c := &Config{
-		values:  make([]string, len(directives)),
-		from:    make([]string, len(directives)),
-		Renames: map[string]string{},
+		values: make([]string, len(directives)),
+		from:   make([]string, len(directives)),
 	}
 	for i, d := range directives {
 		c.values[i] = d.def
@@ -48,7 +47,7 @@ func (c *Config) clone() *Config {
 	d.values = slices.Clone(c.values)
 	d.from = slices.Clone(c.from)
 	d.Warnings = slices.Clone(c.Warnings)
-	d.Renames = maps.Clone(c.Renames)
+	d.Renames = slices.Clone(c.Renames)
 	return &d
 }
 

@@ -168,7 +168,7 @@ func (l *loader) renameCommand(where string, args []string) {
 		l.problem(where, "rename-command: %s", errArguments)
 		return
 	}
-	l.cfg.Renames[strings.ToLower(args[0])] = args[1]
+	l.cfg.Renames = append(l.cfg.Renames, [2]string{args[0], args[1]})
 }
 
 // user accepts the one line that CONFIG REWRITE of a Redis without access

@@ -3,7 +3,9 @@ package config
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Input is where a configuration comes from. Files are read through it, so
@@ -75,11 +77,20 @@ type loader struct {
 func (l *loader) nextSource() { l.seen = map[*directive]bool{} }
 
 func (l *loader) problem(where, format string, args ...any) {
-	l.problems = append(l.problems, Problem{where, fmt.Sprintf(format, args...)})
+	l.problems = append(l.problems, Problem{printable(where), printable(fmt.Sprintf(format, args...))})
+}
+
+// printable keeps a message on one line, whatever names and paths it repeats.
+func printable(s string) string {
+	if strings.IndexFunc(s, unicode.IsControl) < 0 {
+		return s
+	}
+	q := strconv.Quote(s)
+	return q[1 : len(q)-1]
 }
 
 func (l *loader) warn(format string, args ...any) {
-	l.cfg.Warnings = append(l.cfg.Warnings, fmt.Sprintf(format, args...))
+	l.cfg.Warnings = append(l.cfg.Warnings, printable(fmt.Sprintf(format, args...)))
 }
 
 // apply sets one directive.
@@ -90,8 +101,8 @@ func (l *loader) apply(where, name string, args []string) {
 		return
 	}
 	// A list may come as one word with spaces, from the environment or a flag.
-	if d.kind == list && len(args) == 1 && strings.Contains(args[0], " ") {
-		args = strings.Fields(args[0])
+	if len(args) == 1 && strings.Contains(args[0], " ") {
+		args = d.split(args[0])
 	}
 	before := l.cfg.values[d.index]
 	if d.merges && !l.seen[d] {

@@ -22,6 +22,9 @@ func failed(name, why string) error {
 // Failed is the reply when the server cannot do what a valid value asks for.
 func Failed(name, why string) error { return failed(name, why) }
 
+// errImmutable is the reason for what is fixed at start.
+const errImmutable = "can't set immutable config"
+
 // Set returns a copy with the pairs' values, or an error whose text is the
 // reply: all or none.
 func (c *Config) Set(pairs [][2]string) (*Config, error) {
@@ -31,50 +34,45 @@ func (c *Config) Set(pairs [][2]string) (*Config, error) {
 	next := c.clone()
 	for _, p := range pairs {
 		d, as := find(p[0])
-		before := c.values[d.index]
+		now := c.values[d.index]
+		before := now
 		if d.merges {
 			before = ""
 		}
 		value, err := d.parse(d.split(p[1]), before)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, failed(as, err.Error())
-		}
-		if d.starting && value != before {
+		case value == now:
+			continue
+		case d.starting:
 			return nil, failed(as, errImmutable)
-		}
-		if d.refuse != "" && value != d.def {
+		case d.refuse != "" && value != d.def:
 			return nil, failed(as, d.refuse)
 		}
-		if value != before {
-			next.from[d.index] = "CONFIG SET"
-		}
-		next.values[d.index] = value
+		next.values[d.index], next.from[d.index] = value, "CONFIG SET"
 	}
 	return next, nil
 }
 
-const errImmutable = "can't set immutable config"
-
-// maySet refuses what no value could make right, in Redis's order: an unknown
-// name anywhere, then the first that may not be set or comes twice.
+// maySet refuses what no value could make right: the first pair whose name is
+// unknown, may not be set, or came before. Two names of one directive are not
+// the same, as in Redis; the later wins.
 func (c *Config) maySet(pairs [][2]string) error {
-	for _, p := range pairs {
-		if d, _ := find(p[0]); d == nil {
-			return SetError(fmt.Sprintf("ERR Unknown option or number of arguments for CONFIG SET - '%s'", p[0]))
-		}
-	}
-	var twice = map[string]bool{}
+	seen := map[string]bool{}
 	for _, p := range pairs {
 		d, as := find(p[0])
 		switch {
+		case d == nil:
+			return SetError(fmt.Sprintf("ERR Unknown option or number of arguments for CONFIG SET - '%s'", p[0]))
 		case d.fixed:
 			return failed(p[0], errImmutable)
 		case d.protected && c.Text("enable-protected-configs") != "yes":
 			return failed(p[0], "can't set protected config")
-		case twice[as]:
+		case seen[as]:
 			return failed(p[0], "duplicate parameter")
 		}
-		twice[as] = true
+		seen[as] = true
 	}
 	return nil
 }

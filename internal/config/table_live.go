@@ -9,7 +9,7 @@ func networkGroup() *group {
 		rows: []directive{
 			several("bind", "127.0.0.1 -::1", "Addresses to listen on. `*` is every IPv4 address, `::*` every IPv6 one; an address behind a `-` may be missing.", readBind).atStart(),
 			number("port", "6379", 0, 65535, "TCP port; 0 listens on none.").atStart(),
-			yesNo("protected-mode", "yes", "Without a password and without `bind`, only clients of this machine are served."),
+			yesNo("protected-mode", "yes", "Without a password, only clients of this machine are served."),
 			str("unixsocket", "", "Path of a Unix socket to listen on as well; empty for none.").immutable(),
 			directive{name: "unixsocketperm", kind: octal, def: "0", max: 0o777, fixed: true, doc: "Permissions of the Unix socket, octal; 0 leaves them to the umask."},
 			number("tcp-backlog", "511", 0, maxInt32, "Connections the system may hold that were not accepted yet.").immutable(),
