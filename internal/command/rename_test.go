@@ -1,0 +1,39 @@
+package command
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Not parallel: it changes the table's names.
+func TestRenames(t *testing.T) {
+	r, err := PrepareRenames([][2]string{{"FLUSHALL", ""}, {"config", "Secret"}, {"get", "config"}, {"del", "DEL"}})
+	require.NoError(t, err)
+	require.NotNil(t, Lookup([]byte("flushall")), "nothing changes before Use")
+
+	undo := r.Use()
+	require.Nil(t, Lookup([]byte("flushall")))
+	require.Nil(t, Lookup([]byte("get")))
+	require.Equal(t, "get", Lookup([]byte("CONFIG")).FullName())
+	require.Equal(t, "config", Lookup([]byte("sEcReT")).FullName())
+	require.Equal(t, "del", Lookup([]byte("del")).FullName())
+	row, err := Resolve([][]byte{[]byte("secret"), []byte("GET"), []byte("port")})
+	require.NoError(t, err)
+	require.Equal(t, "config|get", row.FullName())
+	undo()
+
+	require.Equal(t, "get", Lookup([]byte("get")).FullName())
+	require.Nil(t, Lookup([]byte("secret")))
+}
+
+func TestRenamesRefused(t *testing.T) {
+	for _, pairs := range [][][2]string{
+		{{"nosuch", "x"}},
+		{{"get", "set"}},
+		{{"get", ""}, {"get", "x"}},
+	} {
+		_, err := PrepareRenames(pairs)
+		require.Error(t, err, "%v", pairs)
+	}
+}
