@@ -41,24 +41,28 @@ var keysFamily = []Command{
 	{
 		Name: "del", Arity: -2, Flags: Write, Cats: "keyspace", Keys: manyKeysDrop,
 		Group: Grouped, Run: del,
+		Tips:    "request_policy:multi_shard response_policy:agg_sum",
 		Summary: "Deletes keys.", Since: "1.0.0", Complexity: "O(N) for N keys",
 		DocGroup: "generic", Syntax: "key [key ...]",
 	},
 	{
 		Name: "unlink", Arity: -2, Flags: Write | Fast, Cats: "keyspace", Keys: manyKeysDrop,
 		Group: Grouped, Run: del,
+		Tips:    "request_policy:multi_shard response_policy:agg_sum",
 		Summary: "Deletes keys; in Hapax the same as DEL.", Since: "4.0.0", Complexity: "O(N) for N keys",
 		DocGroup: "generic", Syntax: "key [key ...]",
 	},
 	{
 		Name: "exists", Arity: -2, Flags: ReadOnly | Fast, Cats: "keyspace", Keys: manyKeysRead,
 		Group: Grouped, Run: exists,
+		Tips:    "request_policy:multi_shard response_policy:agg_sum",
 		Summary: "Counts which of the keys exist; a key named twice counts twice.", Since: "1.0.0",
 		Complexity: "O(N) for N keys", DocGroup: "generic", Syntax: "key [key ...]",
 	},
 	{
 		Name: "touch", Arity: -2, Flags: ReadOnly | Fast, Cats: "keyspace", Keys: manyKeysRead,
 		Group: Grouped, Run: touch,
+		Tips:    "request_policy:multi_shard response_policy:agg_sum",
 		Summary: "Counts which of the keys exist and marks them as just used.", Since: "3.2.1",
 		Complexity: "O(N) for N keys", DocGroup: "generic", Syntax: "key [key ...]",
 	},
@@ -70,17 +74,20 @@ var keysFamily = []Command{
 	},
 	{
 		Name: "keys", Arity: 2, Flags: ReadOnly, Cats: "keyspace dangerous", Lock: LockNone, Run: keys,
+		Tips:    "request_policy:all_shards nondeterministic_output_order",
 		Summary: "Lists every key that matches a pattern.", Since: "1.0.0",
 		Complexity: "O(N) for N keys in the database", DocGroup: "generic", Syntax: "pattern",
 	},
 	{
 		Name: "scan", Arity: -2, Flags: ReadOnly, Cats: "keyspace", Lock: LockNone, Run: scan,
+		Tips:    "nondeterministic_output request_policy:special",
 		Summary: "Lists the keys a step at a time.", Since: "2.8.0",
 		Complexity: "O(COUNT) a call, O(N) for a whole scan of N keys", DocGroup: "generic",
 		Syntax: "cursor [MATCH pattern] [COUNT count] [TYPE type]",
 	},
 	{
 		Name: "randomkey", Arity: 1, Flags: ReadOnly, Cats: "keyspace", Lock: LockEvery, Run: randomKey,
+		Tips:    "request_policy:all_shards nondeterministic_output",
 		Summary: "Picks a key at random.", Since: "1.0.0", Complexity: "O(1)", DocGroup: "generic",
 	},
 	{
@@ -131,12 +138,14 @@ var keysFamily = []Command{
 	{
 		Name: "ttl", Arity: 2, Flags: ReadOnly | Fast, Cats: "keyspace", Keys: oneKeyAccess,
 		Group: Grouped, Run: ttl,
+		Tips:    "nondeterministic_output",
 		Summary: "Tells a key's time to live in seconds.", Since: "1.0.0", Complexity: "O(1)",
 		DocGroup: "generic", Syntax: "key",
 	},
 	{
 		Name: "pttl", Arity: 2, Flags: ReadOnly | Fast, Cats: "keyspace", Keys: oneKeyAccess,
 		Group: Grouped, Run: pttl,
+		Tips:    "nondeterministic_output",
 		Summary: "Tells a key's time to live in milliseconds.", Since: "2.6.0", Complexity: "O(1)",
 		DocGroup: "generic", Syntax: "key",
 	},
@@ -165,16 +174,19 @@ var keysFamily = []Command{
 	},
 	{
 		Name: "dbsize", Arity: 1, Flags: ReadOnly | Fast, Cats: "keyspace", Lock: LockEvery, Run: dbSize,
+		Tips:    "request_policy:all_shards response_policy:agg_sum",
 		Summary: "Counts the keys of the selected database.", Since: "1.0.0",
 		Complexity: "O(1)", DocGroup: "server",
 	},
 	{
 		Name: "flushdb", Arity: -1, Flags: Write, Cats: "keyspace dangerous", Lock: LockEvery, Run: flushDB,
+		Tips:    "request_policy:all_shards response_policy:all_succeeded",
 		Summary: "Removes every key of the selected database.", Since: "1.0.0",
 		Complexity: "O(N) for N keys", DocGroup: "server", Syntax: "[ASYNC | SYNC]",
 	},
 	{
 		Name: "flushall", Arity: -1, Flags: Write, Cats: "keyspace dangerous", Lock: LockEvery, Run: flushAll,
+		Tips:    "request_policy:all_shards response_policy:all_succeeded",
 		Summary: "Removes every key of every database.", Since: "1.0.0",
 		Complexity: "O(N) for N keys", DocGroup: "server", Syntax: "[ASYNC | SYNC]",
 	},
@@ -189,11 +201,13 @@ var keysFamily = []Command{
 var objectFamily = []Command{
 	{
 		Name: "encoding", Arity: 3, Flags: ReadOnly, Cats: "keyspace", Keys: objectKeyRead, Run: objectEncoding,
+		Tips:    "nondeterministic_output",
 		Summary: "Tells the representation Redis would have for a value.", Since: "2.2.3",
 		Complexity: "O(1)", DocGroup: "generic", Syntax: "key",
 	},
 	{
 		Name: "freq", Arity: 3, Flags: ReadOnly, Cats: "keyspace", Keys: objectKeyRead, Run: objectFreq,
+		Tips:    "nondeterministic_output",
 		Summary: "Tells a key's logarithmic access counter.", Since: "4.0.0",
 		Complexity: "O(1)", DocGroup: "generic", Syntax: "key",
 	},
@@ -203,11 +217,13 @@ var objectFamily = []Command{
 	},
 	{
 		Name: "idletime", Arity: 3, Flags: ReadOnly, Cats: "keyspace", Keys: objectKeyRead, Run: objectIdleTime,
+		Tips:    "nondeterministic_output",
 		Summary: "Tells for how many seconds a key was not used.", Since: "2.2.3",
 		Complexity: "O(1)", DocGroup: "generic", Syntax: "key",
 	},
 	{
 		Name: "refcount", Arity: 3, Flags: ReadOnly, Cats: "keyspace", Keys: objectKeyRead, Run: objectRefCount,
+		Tips:    "nondeterministic_output",
 		Summary: "Tells how many references Redis would have to a value.", Since: "2.2.3",
 		Complexity: "O(1)", DocGroup: "generic", Syntax: "key",
 	},

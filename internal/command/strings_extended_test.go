@@ -1,15 +1,10 @@
 package command
 
 import (
-	"bufio"
 	"fmt"
 	"math"
 	"math/big"
 	"math/rand/v2"
-	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -158,55 +153,5 @@ func TestExtendedAgainstRedis(t *testing.T) {
 			want = "not finite"
 		}
 		require.Equal(t, want, addText(a, b), "%q + %q", a, b)
-	}
-}
-
-// startRedis starts a redis-server of its own and returns a function that asks
-// it one thing. It skips the test where none is installed.
-func startRedis(t *testing.T) func(args ...string) string {
-	bin, err := exec.LookPath("redis-server")
-	if err != nil {
-		t.Skip("redis-server is not installed: nothing to compare with")
-	}
-	dir, err := os.MkdirTemp("", "redis") // a Unix socket's path must be short
-	require.NoError(t, err)
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	socket := filepath.Join(dir, "s")
-	cmd := exec.Command(bin, "--port", "0", "--unixsocket", socket, "--dir", dir, "--save", "", "--appendonly", "no")
-	log, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		cmd.Process.Kill()
-		cmd.Wait()
-	})
-	lines := bufio.NewScanner(log)
-	ready := false
-	for !ready && lines.Scan() {
-		ready = strings.Contains(lines.Text(), "eady to accept connections")
-	}
-	require.True(t, ready, "redis-server did not start")
-	go func() {
-		for lines.Scan() { // so that it never blocks on a full pipe
-		}
-	}()
-	conn, err := net.Dial("unix", socket)
-	require.NoError(t, err)
-	t.Cleanup(func() { conn.Close() })
-	in := bufio.NewReader(conn)
-	return func(args ...string) string {
-		request := fmt.Sprintf("*%d\r\n", len(args))
-		for _, arg := range args {
-			request += fmt.Sprintf("$%d\r\n%s\r\n", len(arg), arg)
-		}
-		_, err := conn.Write([]byte(request))
-		require.NoError(t, err)
-		line, err := in.ReadString('\n')
-		require.NoError(t, err)
-		if line[0] == '$' {
-			line, err = in.ReadString('\n')
-			require.NoError(t, err)
-		}
-		return strings.TrimSuffix(line, "\r\n")
 	}
 }
