@@ -55,13 +55,14 @@ type Engine struct {
 	Store *shard.Store
 	Clock *clock.Clock
 
-	opts    Options
-	lock    io.Closer
-	log     atomic.Pointer[wal.Log]
-	memory  memoryLog
-	loading atomic.Bool
-	done    atomic.Int64
-	total   atomic.Int64
+	opts     Options
+	lock     io.Closer
+	log      atomic.Pointer[wal.Log]
+	memory   memoryLog
+	stopTick func() // set with log
+	loading  atomic.Bool
+	done     atomic.Int64
+	total    atomic.Int64
 }
 
 // Open locks Dir and makes an empty store. It returns before recovery, so
@@ -142,6 +143,7 @@ func (e *Engine) Close() error {
 	var err error
 	if l := e.log.Load(); l != nil {
 		err = l.Close()
+		e.stopTick()
 	}
 	if e.lock != nil {
 		err = errors.Join(err, e.lock.Close())

@@ -35,7 +35,8 @@ func (l *lines) text() string {
 }
 
 func options(fs vfs.FS, src clock.Source) Options {
-	return Options{FS: fs, Dir: "data", Log: true, Shards: 4, Databases: 16, Clock: clock.New(src, nil)}
+	return Options{FS: fs, Dir: "data", Log: true, Shards: 4, Databases: 16,
+		SegmentBytes: 64 << 10, Clock: clock.New(src, nil)}
 }
 
 func opened(t *testing.T, o Options) *Engine {

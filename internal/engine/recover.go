@@ -3,10 +3,15 @@ package engine
 import (
 	"fmt"
 	"path"
+	"time"
 
+	"github.com/hapaxkv/hapax/internal/clock"
 	"github.com/hapaxkv/hapax/internal/op"
 	"github.com/hapaxkv/hapax/internal/wal"
 )
+
+// syncPeriod is what everysec means.
+const syncPeriod = time.Second
 
 // progressStep is how much of a long load goes by between two log lines.
 const progressStep = 256 << 20 // bytes
@@ -33,18 +38,23 @@ func (e *Engine) Recover() error {
 		}
 		return e.Store.Apply(lsn, &o)
 	}
+	tick, stopTick := clock.NewTicker(syncPeriod)
 	log, report, err := wal.Open(wal.Options{
 		FS:           e.opts.FS,
 		Dir:          path.Join(e.opts.Dir, walName),
 		SegmentBytes: e.opts.SegmentBytes,
 		Policy:       e.opts.Policy,
 		Logf:         e.opts.Logf,
+		Tick:         tick,
+		MonoNano:     e.opts.Clock.MonoNano,
 	}, apply, e.progress())
 	if err != nil {
+		stopTick()
 		return fmt.Errorf("recovery: %w", err)
 	}
 	e.Clock.Raise(report.LastT)
 	e.Store.SetLog(log)
+	e.stopTick = stopTick
 	e.log.Store(log)
 	e.logReport(&report, e.Clock.MonoNano()-startNano)
 	e.loading.Store(false)
