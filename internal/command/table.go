@@ -67,14 +67,15 @@ func (c *Command) sub(name []byte) *Command {
 
 // Resolve finds the row that runs for args: the command, or for a container
 // its subcommand. The error is the reply: unknown command, unknown
-// subcommand, wrong number of arguments.
+// subcommand, wrong number of arguments; with the last the row is returned
+// too, for its statistics.
 func Resolve(args [][]byte) (*Command, error) {
 	c := find(args)
 	if c == nil {
 		return nil, unknown(args)
 	}
 	if !c.takes(len(args)) {
-		return nil, WrongArity(c)
+		return c, WrongArity(c)
 	}
 	return c, nil
 }
