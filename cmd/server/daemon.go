@@ -28,7 +28,9 @@ func (p *process) daemon() int {
 	if cfg, err = limitClients(cfg, log); err != nil {
 		return p.giveUp(log, err)
 	}
-	defer renames.Use()()
+	if len(cfg.Renames) > 0 {
+		defer renames.Use()()
+	}
 	defer p.writePID(cfg, log)()
 	return p.run(cfg, log)
 }

@@ -12,11 +12,10 @@ import (
 const newFileMode = 0o600
 
 // rewriteFile replaces a file in one step by what change makes of it: a crash
-// leaves the old or the new. Mode and, where the system lets us, owner stay.
+// leaves the old or the new. Its mode stays.
 func rewriteFile(path string, change func(old []byte) []byte) error {
-	path, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return err
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target // a link stays a link
 	}
 	old, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
