@@ -47,8 +47,8 @@ func setRange(c *Ctx) error {
 		return nil
 	case !c.fits(offset, int64(len(b))):
 		return errTooLong
-	case !found && offset > maxLoggedGapBytes:
-		return c.spliceNew(k, offset, b)
+	case !found:
+		return c.setRangeNew(k, offset, b)
 	}
 	return c.splice(k, offset, b)
 }
@@ -57,9 +57,22 @@ func setRange(c *Ctx) error {
 // into the log. A longer one is logged as its length.
 const maxLoggedGapBytes = 4 << 10
 
-// spliceNew makes a string of offset zero bytes and b: an empty one, spliced.
-// Logged as one value it would write out every zero. When there is no memory
-// for the gap, the same unit of recovery takes the empty string away again.
+// setRangeNew makes a string of offset zero bytes and b.
+func (c *Ctx) setRangeNew(k *shard.Key, offset int64, b []byte) error {
+	if offset > maxLoggedGapBytes {
+		return c.spliceNew(k, offset, b)
+	}
+	value := append(c.Scratch[:0], make([]byte, offset)...)
+	value = append(value, b...)
+	c.Out.Int(int64(len(value)))
+	err := c.Tx.Put(k, shard.Value{Type: shard.String, Raw: true, Bytes: value})
+	c.keepScratch(value)
+	return err
+}
+
+// spliceNew does it with an empty string, spliced. Logged as one value it
+// would write out every zero. When there is no memory for the gap, the same
+// unit of recovery takes the empty string away again.
 func (c *Ctx) spliceNew(k *shard.Key, offset int64, b []byte) error {
 	c.Tx.Atomic()
 	if err := c.Tx.Put(k, shard.Value{Type: shard.String, Raw: true}); err != nil {

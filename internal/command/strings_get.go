@@ -134,10 +134,10 @@ func getEX(c *Ctx) error {
 	switch {
 	case deadlineMilli != 0 && deadlineMilli <= c.NowMilli:
 		c.Tx.Delete(k)
-	case deadlineMilli != 0:
-		c.Tx.SetDeadline(k, deadlineMilli)
-	case o.persist && v.DeadlineMilli != 0:
-		c.Tx.SetDeadline(k, 0)
+	case deadlineMilli != 0 || o.persist && v.DeadlineMilli != 0:
+		if !c.Tx.SetDeadline(k, deadlineMilli) { // the key lives, so it is memory that is missing
+			return shard.ErrNoMemory
+		}
 	}
 	return nil
 }
