@@ -35,9 +35,9 @@ type Runner struct {
 	Proto  int
 	// Oracle is the version of the redis-server the target is, "" for Hapax.
 	Oracle string
-	// AfterStep, when set, runs after every step that sends. When it says
-	// restarted, the server lost its connections.
-	AfterStep func() (restarted bool, err error)
+	// Crash, when set, is called after every step that sends, once all
+	// connections are gone; it kills the server and starts it again.
+	Crash func() error
 
 	conns map[string]*client
 }
@@ -95,14 +95,11 @@ func (r *Runner) step(st *Step) error {
 	if err := r.send(c, st); err != nil {
 		return err
 	}
-	if r.AfterStep == nil {
+	if r.Crash == nil {
 		return nil
 	}
-	restarted, err := r.AfterStep()
-	if restarted {
-		r.hangUp()
-	}
-	return err
+	r.hangUp()
+	return r.Crash()
 }
 
 // skips says whether the step is not for this redis-server.

@@ -89,8 +89,8 @@ func (c *fakeConn) Close() error { return nil }
 func TestRunnerRestores(t *testing.T) {
 	f := &fake{answers: map[string]string{"SELECT 99": "-ERR\r\n"}}
 	err := f.run(t, "> SELECT 3\nOK\n> SELECT 99\n-ERR\n> CLIENT SETNAME me\nOK\n> GET a\nOK\n", Runner{
-		Proto:     3,
-		AfterStep: func() (bool, error) { return true, nil },
+		Proto: 3,
+		Crash: func() error { return nil },
 	})
 	require.NoError(t, err)
 	require.Equal(t, []string{

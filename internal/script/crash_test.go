@@ -1,0 +1,54 @@
+package script
+
+import (
+	"fmt"
+	"hash/fnv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestCrash runs every script with a power cut after every step: what was not
+// synced is lost, kept or torn, the server starts on the rest, and the script
+// goes on as if nothing had happened. The whole state is compared as well,
+// since a script sees only the keys it asks for.
+func TestCrash(t *testing.T) {
+	forEachScript(t, func(t *testing.T, s *Script) {
+		if s.NoCrash != "" {
+			t.Skip("not with crashes: " + s.NoCrash)
+		}
+		for _, shards := range []int{1, 4} {
+			t.Run(fmt.Sprintf("shards%d", shards), func(t *testing.T) {
+				forEachProto(t, s, func(t *testing.T, proto int) {
+					target := startMemory(t, localOptions{shards: shards})
+					seed := seedOf(t.Name())
+					r := Runner{Target: target, Proto: proto, Crash: func() error {
+						seed++
+						return target.crash(seed)
+					}}
+					require.NoError(t, r.Run(s))
+				})
+			})
+		}
+	})
+}
+
+// seedOf gives each run crashes of its own, the same ones every time.
+func seedOf(name string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(name))
+	return h.Sum64()
+}
+
+// crash cuts the power and starts again; the state must be the same.
+func (m *memory) crash(seed uint64) error {
+	fs := m.fs.Crash(seed)
+	before := m.dump(m.eng)
+	if err := m.restart(fs); err != nil {
+		return err
+	}
+	if err := sameState(before, m.dump(m.eng)); err != nil {
+		return fmt.Errorf("after a crash with seed %d: %w", seed, err)
+	}
+	return nil
+}
