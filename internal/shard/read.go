@@ -75,6 +75,7 @@ func (tx *Tx) Access(k *Key) (Access, bool) {
 		LFU:       tx.lfu,
 		IdleSec:   tx.idleSec(clock),
 		Freq:      tx.frequency(clock),
+		LFU:       tx.lfu,
 		SizeBytes: tx.ks.entryBytesAt(tx.at.r) + int64(tx.at.buckets*bucketBytes)/int64(*countIn(tx.at.segment)),
 	}, true
 }

@@ -11,9 +11,10 @@ const scanBucketsPerKey = 10
 
 // Scan visits about count entries from cursor (0 starts, returned 0 ends) and
 // calls emit for each live one. Every key present throughout a whole scan is
-// emitted at least once. It locks by itself, a shard at a time: no Lock call
-// before. Keys and values are borrowed for the call of emit only. Any cursor
-// is harmless.
+// emitted at least once. It locks by itself, a shard at a time, and no Lock
+// call may come before; except LockAll, which makes a whole scan in one Tx see
+// one instant, every key once. Keys and values are borrowed for the call of
+// emit only. Any cursor is harmless.
 func (tx *Tx) Scan(cursor uint64, count int, emit func(key []byte, v Value)) uint64 {
 	s := tx.store
 	slots := len(s.shards) << s.shift
@@ -25,9 +26,13 @@ func (tx *Tx) Scan(cursor uint64, count int, emit func(key []byte, v Value)) uin
 	}
 	for at := int(slot); at < slots; {
 		sh := s.shardOf(uint16(at))
-		tx.lockOne(sh)
-		at, position = w.shard(sh, at, position)
-		tx.unlockOne()
+		if tx.all {
+			at, position = w.shard(sh, at, position)
+		} else {
+			tx.lockOne(sh)
+			at, position = w.shard(sh, at, position)
+			tx.unlockOne()
+		}
 		if w.done() && at < slots {
 			return uint64(at)<<32 | uint64(position)
 		}

@@ -29,7 +29,9 @@ import (
 	"github.com/hapaxkv/hapax/internal/wal"
 )
 
-// Log is the append side of the write-ahead log; *wal.Log is one.
+// Log is the append side of the write-ahead log; *wal.Log is one. A log that
+// keeps nothing returns nil from Next: then nothing is encoded and Done gets
+// nil.
 type Log interface {
 	Lock()
 	Unlock()

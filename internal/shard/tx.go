@@ -33,6 +33,7 @@ type Tx struct {
 
 	one    *shard    // the one locked shard, or
 	locked [4]uint64 // the locked shards, a bit each
+	all    bool      // LockAll
 
 	// What locate found.
 	ks  *keyspace
@@ -94,6 +95,7 @@ func (tx *Tx) LockKeys(keys []Key) {
 
 // LockAll locks every shard, ascending.
 func (tx *Tx) LockAll() {
+	tx.all = true
 	for i := range tx.store.shards {
 		tx.locked[i/64] |= 1 << (i % 64)
 		tx.store.shards[i].mu.Lock()
@@ -134,6 +136,7 @@ func (tx *Tx) End() {
 	if tx.locked != [4]uint64{} {
 		tx.eachLocked(func(sh *shard) { sh.mu.Unlock() })
 		tx.locked = [4]uint64{}
+		tx.all = false
 	}
 }
 
@@ -190,7 +193,11 @@ func (tx *Tx) append() wal.LSN {
 	if !tx.atomic {
 		tx.log.Lock()
 	}
-	lsn := tx.log.Done(op.Append(tx.log.Next(tx.now), &tx.op))
+	buf := tx.log.Next(tx.now)
+	if buf != nil {
+		buf = op.Append(buf, &tx.op)
+	}
+	lsn := tx.log.Done(buf)
 	if !tx.atomic {
 		tx.log.Unlock()
 	}
