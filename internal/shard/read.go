@@ -72,7 +72,6 @@ func (tx *Tx) Access(k *Key) (Access, bool) {
 	}
 	clock := clockOf(tx.at.e)
 	return Access{
-		LFU:       tx.lfu,
 		IdleSec:   tx.idleSec(clock),
 		Freq:      tx.frequency(clock),
 		LFU:       tx.lfu,
