@@ -1,18 +1,23 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 )
+
+// reply is an error whose text a client gets word for word, in Redis's
+// spelling.
+type reply string
+
+func (r reply) Error() string { return string(r) }
 
 // readSave reads pairs of seconds and changes; "" alone forgets all.
 func readSave(args []string, before string) (string, error) {
 	if len(args) == 1 && args[0] == "" {
 		return "", nil
 	}
-	errSave := errors.New("Invalid save parameters")
+	errSave := reply("Invalid save parameters")
 	if len(args)%2 != 0 {
 		return "", errSave
 	}
@@ -33,7 +38,7 @@ const maxBinds = 16
 
 func readBind(args []string, _ string) (string, error) {
 	if len(args) > maxBinds {
-		return "", errors.New("Too many bind addresses specified.")
+		return "", reply("Too many bind addresses specified.")
 	}
 	return strings.TrimSpace(strings.Join(args, " ")), nil
 }
@@ -49,7 +54,7 @@ func readReplicaOf(args []string, _ string) (string, error) {
 		return "", nil
 	}
 	if port, err := strconv.Atoi(args[1]); err != nil || port < 0 || port > 65535 {
-		return "", errors.New("Invalid master port")
+		return "", reply("Invalid master port")
 	}
 	return args[0] + " " + args[1], nil
 }
@@ -63,7 +68,7 @@ var outputClasses = []string{"normal", "slave", "pubsub"}
 
 func readOutputLimits(args []string, before string) (string, error) {
 	if len(args)%4 != 0 {
-		return "", errors.New("Wrong number of arguments in buffer limit configuration.")
+		return "", reply("Wrong number of arguments in buffer limit configuration.")
 	}
 	limits := parseOutputLimits(before)
 	for ; len(args) > 0; args = args[4:] {
@@ -72,13 +77,13 @@ func readOutputLimits(args []string, before string) (string, error) {
 			class = "slave"
 		}
 		if _, known := limits[class]; !known {
-			return "", errors.New("Invalid client class specified in buffer limit configuration.")
+			return "", reply("Invalid client class specified in buffer limit configuration.")
 		}
 		hard, hardOK := parseMemory(args[1])
 		soft, softOK := parseMemory(args[2])
 		sec, err := strconv.ParseInt(args[3], 10, 64)
 		if !hardOK || !softOK || err != nil || sec < 0 {
-			return "", errors.New("Error in hard, soft or soft_seconds setting in buffer limit configuration.")
+			return "", reply("Error in hard, soft or soft_seconds setting in buffer limit configuration.")
 		}
 		limits[class] = outputLimit{hard, soft, sec}
 	}
@@ -114,7 +119,7 @@ func readOOMValues(args []string, _ string) (string, error) {
 	for _, a := range args {
 		n, err := strconv.Atoi(a)
 		if err != nil || n < -2000 || n > 2000 {
-			return "", errors.New("Invalid oom-score-adj-values, elements must be between -2000 and 2000.")
+			return "", reply("Invalid oom-score-adj-values, elements must be between -2000 and 2000.")
 		}
 	}
 	return strings.Join(args, " "), nil
@@ -129,7 +134,7 @@ const (
 
 func checkEvents(v string) error {
 	if strings.Trim(v, "A"+eventsAll+eventsRest) != "" {
-		return errors.New("Invalid event class character. Use 'Ag$lshzxeKEtmdn'.")
+		return reply("Invalid event class character. Use 'Ag$lshzxeKEtmdn'.")
 	}
 	return nil
 }
@@ -170,10 +175,10 @@ func readPercentiles(args []string, _ string) (string, error) {
 	for _, a := range args {
 		f, err := strconv.ParseFloat(a, 64)
 		if err != nil || f != f {
-			return "", errors.New("Invalid latency-tracking-info-percentiles parameters")
+			return "", reply("Invalid latency-tracking-info-percentiles parameters")
 		}
 		if f < 0 || f > 100 {
-			return "", errors.New("latency-tracking-info-percentiles parameters should sit between [0.0,100.0]")
+			return "", reply("latency-tracking-info-percentiles parameters should sit between [0.0,100.0]")
 		}
 		out = append(out, strconv.FormatFloat(f, 'f', -1, 64))
 	}
@@ -184,10 +189,10 @@ func readPercentiles(args []string, _ string) (string, error) {
 func fileName(name, what string, mayBeEmpty bool) func(string) error {
 	return func(v string) error {
 		if v == "" && !mayBeEmpty {
-			return errors.New(name + " can't be empty")
+			return reply(name + " can't be empty")
 		}
 		if strings.ContainsAny(v, `/\`) {
-			return errors.New(name + " can't be a path, just a " + what)
+			return reply(name + " can't be a path, just a " + what)
 		}
 		return nil
 	}
@@ -196,11 +201,11 @@ func fileName(name, what string, mayBeEmpty bool) func(string) error {
 // checkHostname checks what a node may call itself.
 func checkHostname(v string) error {
 	if len(v) >= 256 {
-		return errors.New("Hostnames must be less than 256 characters")
+		return reply("Hostnames must be less than 256 characters")
 	}
 	for _, c := range []byte(v) {
 		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.') {
-			return errors.New("Hostnames may only contain alphanumeric characters, hyphens or dots")
+			return reply("Hostnames may only contain alphanumeric characters, hyphens or dots")
 		}
 	}
 	return nil
