@@ -22,7 +22,12 @@ func (p *process) daemon() int {
 		printProblems(p.stderr, err)
 		return exitFailure
 	}
-	log := newLogger(p.stdout, p.logPath(cfg), levels[cfg.Text("loglevel")])
+	logPath := p.logPath(cfg)
+	if err := tryLog(logPath); err != nil {
+		printProblems(p.stderr, fmt.Errorf("logfile: %w", err))
+		return exitFailure
+	}
+	log := newLogger(p.stdout, logPath, levels[cfg.Text("loglevel")])
 	log.notice("Hapax version=%s, pid=%d, just started", version, os.Getpid())
 	announce(cfg, log)
 	if cfg, err = limitClients(cfg, log); err != nil {

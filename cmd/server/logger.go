@@ -53,6 +53,14 @@ func (l *logger) printf(level server.Level, format string, args ...any) {
 func (l *logger) notice(format string, args ...any)  { l.printf(server.LevelNotice, format, args...) }
 func (l *logger) warning(format string, args ...any) { l.printf(server.LevelWarning, format, args...) }
 
+// tryLog finds out at the start whether the log file can be written.
+func tryLog(path string) error {
+	if path == "" {
+		return nil
+	}
+	return appendTo(path, "")
+}
+
 func appendTo(path, line string) error {
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {

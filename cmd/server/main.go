@@ -31,6 +31,8 @@ func main() {
 	if err != nil {
 		dir = "."
 	}
+	// A log reader that goes away must not take the server with it.
+	signal.Ignore(syscall.SIGPIPE)
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	p := process{

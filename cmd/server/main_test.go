@@ -58,6 +58,10 @@ func TestConfigErrorsEndTheStart(t *testing.T) {
 	code, _, stderr = run(t, nil, "/nowhere/a.conf")
 	require.Equal(t, 1, code)
 	require.Contains(t, stderr, "/nowhere/a.conf: can't read the configuration file: no such file or directory\n")
+
+	code, _, stderr = run(t, nil, "--logfile", "/nowhere/log", "--port", freePort(t), "--appendonly", "no")
+	require.Equal(t, 1, code)
+	require.Contains(t, stderr, "logfile: open /nowhere/log: no such file or directory\n")
 }
 
 // A container's command may begin with the program's name.
