@@ -96,7 +96,7 @@ func TestFlags(t *testing.T) {
 		{"a value that looks like a flag", []string{"--requirepass", "--secret", "--port", "1"}, map[string]string{"requirepass": "--secret", "port": "1"}},
 		{"a value with spaces", []string{"--requirepass", "a b"}, map[string]string{"requirepass": "a b"}},
 		{"an old name", []string{"--slave-priority", "7"}, map[string]string{"replica-priority": "7"}},
-		{"limits of one class", []string{"--client-output-buffer-limit", "replica", "1mb", "2k", "3"}, map[string]string{"client-output-buffer-limit": "normal 268435456 0 0 slave 1048576 2000 3 pubsub 33554432 8388608 60"}},
+		{"limits of one class", []string{"--client-output-buffer-limit", "replica", "1mb", "2k", "3"}, map[string]string{"client-output-buffer-limit": "normal 268435456 1048576 60 slave 1048576 2000 3 pubsub 33554432 8388608 60"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := world{}.load(c.args...)

@@ -72,8 +72,8 @@ func clientsGroup() *group {
 			number("maxclients", "10000", 1, maxUint32, "Connections at a time. Lowered at start when the system grants fewer open files."),
 			size("proto-max-bulk-len", "536870912", 1<<20, maxInt64, "Longest argument, and with it longest value."),
 			size("client-query-buffer-limit", "1073741824", 1<<20, maxInt64, "Bytes of a request that may wait for its end before the client is closed."),
-			several("client-output-buffer-limit", "normal 268435456 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60",
-				"Class, hard limit, soft limit, seconds over the soft one. A `normal` client whose unread replies are over it is closed. One reply is always delivered however long it is: the limits count what waits besides it. `slave` (or `replica`) and `pubsub` are kept for later.", readOutputLimits),
+			several("client-output-buffer-limit", "normal 268435456 1048576 60 slave 268435456 67108864 60 pubsub 33554432 8388608 60",
+				"Class, hard limit, soft limit, seconds. A `normal` client is closed when its unread replies, the last one not counted, are over the hard limit, or when they are over the soft limit and it read nothing for that many seconds. So a reply of any length reaches whoever reads it, however slowly, and who never reads is closed. `slave` (or `replica`) and `pubsub` are kept for later.", readOutputLimits),
 			size("output-pause-bytes", "1048576", 1<<10, 1<<40, "Bytes of unread replies at which the server stops executing a client's commands until it reads."),
 		},
 	}
