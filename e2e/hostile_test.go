@@ -186,13 +186,17 @@ func TestForeignProtocols(t *testing.T) {
 		t.Error("nothing was logged about HTTP")
 	}
 
-	raw, err := net.Dial("tcp", s.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer raw.Close()
-	raw.SetDeadline(time.Now().Add(wireTimeout))
-	if err := tls.Client(raw, &tls.Config{InsecureSkipVerify: true}).Handshake(); err == nil {
+	// A TLS hello has no end of line: the server may answer with an error, close,
+	// or wait for one like for any half-sent command. It must notice the end.
+	c := dial(t, s)
+	read := c.infoInt("total_net_input_bytes")
+	hello := dial(t, s)
+	hello.SetDeadline(time.Now().Add(wireTimeout))
+	failed := make(chan error, 1)
+	go func() { failed <- tls.Client(hello, &tls.Config{InsecureSkipVerify: true}).Handshake() }()
+	waitFor(t, func() bool { return c.infoInt("total_net_input_bytes") > read+200 }, "the server never read the TLS hello")
+	hello.Conn.(*net.TCPConn).CloseWrite()
+	if err := <-failed; err == nil {
 		t.Error("a TLS handshake succeeded with a server that speaks none")
 	} else if e, ok := err.(net.Error); ok && e.Timeout() {
 		t.Error("a TLS hello was neither answered nor closed")

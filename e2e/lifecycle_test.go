@@ -173,7 +173,8 @@ func TestCommandLine(t *testing.T) {
 // health check does: with the address and the password from the environment.
 func TestHealthcheck(t *testing.T) {
 	s := launch(t, t.TempDir(), "--requirepass", "sesame")
-	s.readyFor("-NOAUTH")
+	s.pass = "sesame"
+	s.ready()
 	if code, said := hapax(t, []string{"HAPAX_PORT=" + s.port, "HAPAX_REQUIREPASS=sesame"}, "--healthcheck"); code != 0 {
 		t.Errorf("exit code %d of a healthy server: %s", code, said)
 	}
@@ -203,7 +204,8 @@ func TestArguments(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := launchArgs(t, dir, nil, test.first, "--requirepass", "typed")
-			s.readyFor("-NOAUTH")
+			s.pass = "typed"
+			s.ready()
 			c := dial(t, s)
 			c.want("+OK", "AUTH typed")
 			c.want(fmt.Sprintf("[\"maxclients\" %q]", test.want), "CONFIG GET maxclients")

@@ -11,7 +11,8 @@ import (
 // a password, another database.
 func TestRedigo(t *testing.T) {
 	s := launch(t, t.TempDir(), "--requirepass", "open sesame")
-	s.readyFor("-NOAUTH")
+	s.pass = "open sesame"
+	s.ready()
 	if _, err := redis.Dial("tcp", s.addr, redis.DialPassword("wrong")); err == nil {
 		t.Error("a wrong password was accepted")
 	}

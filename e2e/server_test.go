@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ type server struct {
 	cmd  *exec.Cmd
 	addr string
 	port string
+	pass string // set by a test that gives the server a password
 	log  *logBuffer
 	done chan struct{} // closed when the process has ended
 }
@@ -128,7 +130,7 @@ func (s *server) readyFor(want string) {
 	s.t.Helper()
 	deadline := time.Now().Add(startTimeout)
 	for {
-		reply, err := ping(s.addr)
+		reply, err := ping(s.addr, s.pass)
 		if err == nil && strings.HasPrefix(reply, want) {
 			return
 		}
@@ -143,19 +145,26 @@ func (s *server) readyFor(want string) {
 	}
 }
 
-func ping(addr string) (string, error) {
+func ping(addr, pass string) (string, error) {
 	c, err := net.DialTimeout("tcp", addr, time.Second)
 	if err != nil {
 		return "", err
 	}
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(5 * time.Second))
-	if _, err := c.Write([]byte("PING\r\n")); err != nil {
+	r := bufio.NewReader(c)
+	if pass != "" {
+		if _, err := c.Write(encode("AUTH", pass)); err != nil {
+			return "", err
+		}
+		if line, err := r.ReadString('\n'); err != nil || line != "+OK\r\n" {
+			return line, err
+		}
+	}
+	if _, err := c.Write(encode("PING")); err != nil {
 		return "", err
 	}
-	buf := make([]byte, 512)
-	n, err := c.Read(buf)
-	return string(buf[:n]), err
+	return r.ReadString('\n')
 }
 
 // kill ends the process at once, as a crash would. Idempotent.
