@@ -30,7 +30,7 @@ type memLog struct {
 	onDone  func(rec []byte) // called before the record gets its LSN
 }
 
-func newMemLog() *memLog { return &memLog{keep: true} }
+func newMemLog() *memLog { return &memLog{keep: true, buf: []byte{}} }
 
 func (l *memLog) Lock() {
 	l.mu.Lock()
