@@ -3,6 +3,7 @@ package script
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -62,6 +63,9 @@ func TestTCP(t *testing.T) {
 			{shards: 4, loops: 1, backend: "goroutine"},
 		} {
 			t.Run(fmt.Sprintf("%s%d", o.backend, o.loops), func(t *testing.T) {
+				if o.backend == "epoll" && runtime.GOOS != "linux" {
+					t.Skip("epoll is Linux's")
+				}
 				forEachProto(t, s, func(t *testing.T, proto int) {
 					target := startTCP(t, o)
 					r := Runner{Target: target, Proto: proto}

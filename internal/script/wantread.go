@@ -171,7 +171,7 @@ func (r *wantReader) pattern(f form) (*Want, error) {
 var (
 	intWord    = regexp.MustCompile(`^(-?\d+)(?:\.\.(-?\d+))?$`)
 	doubleWord = regexp.MustCompile(`^(-?[0-9][0-9.e+-]*|-?inf|nan)d$`)
-	simpleWord = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
+	simpleWord = regexp.MustCompile(`^[A-Za-z@][A-Za-z0-9_-]*$`)
 )
 
 // word reads what is written without quotes.
