@@ -54,6 +54,7 @@ func (l *Log) Done(buf []byte) LSN {
 		// Unreachable behind the protocol's limits; a length that wraps would
 		// be worse than an end.
 		l.failed.CompareAndSwap(nil, &failure{errRecordTooLarge})
+		l.wakeNotifier()
 	}
 	binary.LittleEndian.PutUint32(buf[len(b.buf):], uint32(size))
 	b.buf = buf

@@ -42,6 +42,7 @@ func (l *Log) Commit(lsn LSN) error {
 	lsn = min(lsn, l.Last()) // nobody can wait for what nobody appended
 	for lsn > l.Durable() {
 		if err := l.Err(); err != nil {
+			l.waiting.Broadcast() // nobody leads any more, so nobody wakes them
 			return err
 		}
 		switch {
@@ -66,15 +67,11 @@ func (l *Log) lead() {
 	// Whoever waited for the next batch waits for this one now.
 	l.covered, l.waiting = l.waiting, l.covered
 	l.commitMu.Unlock()
-	err := l.writeBatch(&b)
+	_ = l.writeBatch(&b) // an error is in Err, for everybody
 	l.commitMu.Lock()
 	l.leading = false
 	l.covered.Broadcast()
-	if err == nil {
-		l.waiting.Signal() // one of them leads, the others are covered then
-	} else {
-		l.waiting.Broadcast()
-	}
+	l.waiting.Signal() // one of them leads, the others are covered then
 }
 
 // writeBatch does steps 3 to 7 for b.

@@ -37,6 +37,7 @@ type recovery struct {
 	lastT int64
 	bytes int64 // of good frames
 	read  int64 // for progress, of files done
+	told  int64 // when progress was last called within a file
 	total int64
 
 	ended, sealed  bool     // what the last good frame is
@@ -154,14 +155,23 @@ func (r *recovery) replayFile(i int) error {
 		if err := r.replayFrame(file, &f); err != nil {
 			return err
 		}
-		r.progress(r.read+fr.offset, r.total)
+		r.tell(r.read + fr.offset)
 	}
 	r.want, r.end = fr.want, fr.offset
 	r.read += file.size
+	r.progress(r.read, r.total)
 	if r.ended {
 		return r.checkEnded(i)
 	}
 	return nil
+}
+
+// tell reports progress, but not for every small frame.
+func (r *recovery) tell(done int64) {
+	if done-r.told >= readChunkBytes {
+		r.told = done
+		r.progress(done, r.total)
+	}
 }
 
 // stopped decides what it means that frames stop being valid; nil goes on.

@@ -68,29 +68,47 @@ func (r *recovery) settle() (live, next *segment, err error) {
 		return nil, nil, err
 	}
 	if r.tail < 0 {
-		return r.settleEmpty()
+		if err := r.o.FS.SyncDir(r.o.Dir); err != nil {
+			return nil, nil, fmt.Errorf("log directory: %w", err)
+		}
+		return r.goOnIn(0)
 	}
 	if err := r.saveCut(); err != nil {
 		return nil, nil, fmt.Errorf("saving the torn tail of the log: %w", err)
 	}
-	if err := r.removeSpare(); err != nil {
-		return nil, nil, fmt.Errorf("log directory: %w", err)
-	}
-	rewritten, err := r.rewriteTail()
+	live, err = r.rewriteTail()
 	if err != nil {
 		return nil, nil, fmt.Errorf("rewriting the tail of the log: %w", err)
 	}
-	if r.tail+1 < len(r.files) {
-		if next, err = r.reopen(r.tail + 1); err != nil {
-			_ = rewritten.file.Close() // the error that counts is err
-			return nil, nil, err
-		}
-	}
 	if !r.ended {
-		return rewritten, next, nil
+		return r.withNext(live, r.tail+1)
 	}
-	r.end, r.sealed = segmentHeaderBytes, false
-	return next, nil, rewritten.file.Close()
+	if err := live.file.Close(); err != nil {
+		return nil, nil, fmt.Errorf("rewriting the tail of the log: %w", err)
+	}
+	return r.goOnIn(r.tail + 1)
+}
+
+// goOnIn makes file i, which is empty, the live segment.
+func (r *recovery) goOnIn(i int) (live, next *segment, err error) {
+	r.end, r.sealed = segmentHeaderBytes, r.tail < 0 // an empty log has nothing to prove
+	if live, err = r.reopen(i); err != nil {
+		return nil, nil, err
+	}
+	return r.withNext(live, i+1)
+}
+
+// withNext adds file i as the prepared segment, if it is there.
+func (r *recovery) withNext(live *segment, i int) (*segment, *segment, error) {
+	if i >= len(r.files) {
+		return live, nil, nil
+	}
+	next, err := r.reopen(i)
+	if err != nil {
+		_ = live.file.Close() // the error that counts is err
+		return nil, nil, err
+	}
+	return live, next, nil
 }
 
 // checkSuccessors counts the empty segments behind the tail. One is prepared
@@ -110,24 +128,6 @@ func (r *recovery) checkSuccessors() error {
 		"the end of the segment is lost: there would be no %s without it", r.files[len(r.files)-1].name))
 }
 
-// settleEmpty goes on in a log that nothing was ever written to.
-func (r *recovery) settleEmpty() (live, next *segment, err error) {
-	r.end, r.sealed = segmentHeaderBytes, true
-	if err := r.o.FS.SyncDir(r.o.Dir); err != nil {
-		return nil, nil, fmt.Errorf("log directory: %w", err)
-	}
-	if live, err = r.reopen(0); err != nil {
-		return nil, nil, err
-	}
-	if len(r.files) > 1 {
-		if next, err = r.reopen(1); err != nil {
-			_ = live.file.Close() // the error that counts is err
-			return nil, nil, err
-		}
-	}
-	return live, next, nil
-}
-
 // reopen opens file i for appending.
 func (r *recovery) reopen(i int) (*segment, error) {
 	file := r.files[i]
@@ -136,27 +136,6 @@ func (r *recovery) reopen(i int) (*segment, error) {
 		return nil, fmt.Errorf("log segment: %w", err)
 	}
 	return &segment{header: file.header, name: file.name, file: f}, nil
-}
-
-// removeSpare leaves one empty segment behind the tail. It comes before the
-// tail is rewritten, and from the end, so that a crash in between leaves
-// nothing that looks like a loss.
-func (r *recovery) removeSpare() error {
-	for len(r.files) > r.tail+2 {
-		file := r.files[len(r.files)-1]
-		r.files = r.files[:len(r.files)-1]
-		if err := file.file.Close(); err != nil {
-			return err
-		}
-		if err := r.o.FS.Remove(r.o.path(file.name)); err != nil {
-			return err
-		}
-		if err := r.o.FS.SyncDir(r.o.Dir); err != nil {
-			return err
-		}
-		r.report.Segments--
-	}
-	return nil
 }
 
 // saveCut copies what will be cut, under a name that was not there.

@@ -1,0 +1,396 @@
+package wal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/hapaxkv/hapax/internal/vfs"
+	"github.com/stretchr/testify/require"
+)
+
+// builtLog is a log of several segments and n records. Sealed logs were closed
+// in order, the others are as SIGKILL leaves them.
+func builtLog(t *testing.T, n int, sealed bool) *vfs.Mem {
+	t.Helper()
+	mem := vfs.NewMem()
+	l, _, _ := mustOpen(t, testOptions(mem))
+	for range n {
+		require.NoError(t, l.Commit(appendScripted(l, 1)))
+	}
+	if sealed {
+		require.NoError(t, l.Close())
+	}
+	return mem.Kill()
+}
+
+// used is the content of a segment without the zeros at its end.
+func used(b []byte) int { return trimZeros(b) }
+
+// Whatever single byte changes in a log that was closed in order, or opened
+// again after it was not, opening it refuses or yields every record: nothing is lost in silence.
+func TestFlippedByteIsNeverSilentLoss(t *testing.T) {
+	t.Parallel()
+	t.Run("closed", func(t *testing.T) {
+		t.Parallel()
+		flipEveryByte(t, builtLog(t, 14, true), 14)
+	})
+	t.Run("killed and opened", func(t *testing.T) {
+		t.Parallel()
+		mem := builtLog(t, 14, false)
+		_, _, _ = mustOpen(t, testOptions(mem))
+		flipEveryByte(t, mem.Kill(), 14)
+	})
+}
+
+func flipEveryByte(t *testing.T, mem *vfs.Mem, n int) {
+	names := segments(t, mem)
+	require.Greater(t, len(names), 3)
+	refused, kept := 0, 0
+	for i, name := range names {
+		whole := readFile(t, mem, name)
+		for at := range whole {
+			if at > used(whole)+70 && at%97 != 0 {
+				continue // zeros are alike
+			}
+			broken := mem.Kill()
+			b := bytes.Clone(whole)
+			b[at] ^= 1 << (at % 8)
+			writeFile(t, broken, name, b)
+			_, _, got, err := openLog(testOptions(broken))
+			var damage *DamageError
+			if errors.As(err, &damage) {
+				refused++
+				require.Equal(t, bytesOf(name), damage.Segment, "%s byte %d", name, at)
+				require.Equal(t, testDir, damage.Dir)
+				require.LessOrEqual(t, damage.Offset, int64(at))
+				continue
+			}
+			require.NoError(t, err)
+			kept++
+			require.Len(t, got, n, "%s byte %d", name, at)
+			checkRecords(t, got, name)
+			// What may change without a refusal is the last seal, which
+			// proves and holds nothing, and space not written to.
+			require.Equal(t, len(names)-1, i)
+			require.GreaterOrEqual(t, at, used(whole)-controlFrameBytes)
+		}
+	}
+	require.Greater(t, refused, 3000)
+	require.Greater(t, kept, controlFrameBytes)
+}
+
+func bytesOf(path string) string { return path[len(testDir)+1:] }
+
+// Without a seal, the last frame cannot be told from a torn one: it is cut
+// and kept aside. Every frame before it is known to be synced and refuses.
+func TestFlippedByteAfterSIGKILL(t *testing.T) {
+	t.Parallel()
+	const n = 5
+	mem := builtLog(t, n, false)
+	names := segments(t, mem)
+	name := names[len(names)-1]
+	whole := readFile(t, mem, name)
+	end := used(whole)
+	lastFrame := end - frameHeaderBytes - recordHeaderBytes - 1 - len(payloadOf(n))
+	cut := 0
+	for at := segmentHeaderBytes; at < end; at++ {
+		broken := mem.Kill()
+		b := bytes.Clone(whole)
+		b[at] ^= 0x40
+		writeFile(t, broken, name, b)
+		_, report, got, err := openLog(testOptions(broken))
+		if at < lastFrame {
+			var damage *DamageError
+			require.ErrorAs(t, err, &damage, "byte %d", at)
+			require.Equal(t, DamageFrame, damage.Kind)
+			require.Contains(t, err.Error(), "proves that it was synced")
+			require.Equal(t, b, readFile(t, broken, name), "refusing changes nothing")
+			continue
+		}
+		require.NoError(t, err)
+		cut++
+		require.Len(t, got, n-1)
+		require.EqualValues(t, end-lastFrame, report.CutBytes)
+		require.Equal(t, b[lastFrame:end], readFile(t, broken, report.CutSavedAs))
+	}
+	require.Equal(t, end-lastFrame, cut)
+}
+
+// A second cut at the same place keeps the copy of the first.
+func TestCutsAreKeptApart(t *testing.T) {
+	t.Parallel()
+	mem := builtLog(t, 1, false)
+	name := segments(t, mem)[0]
+	var saved []string
+	for _, rubbish := range []string{"torn one", "torn two"} {
+		b := readFile(t, mem, name)
+		copy(b[used(b):], rubbish)
+		writeFile(t, mem, name, b)
+		_, report, got := mustOpen(t, testOptions(mem))
+		require.Len(t, got, 1)
+		require.EqualValues(t, len(rubbish), report.CutBytes)
+		require.Equal(t, rubbish, string(readFile(t, mem, report.CutSavedAs)))
+		saved = append(saved, report.CutSavedAs)
+	}
+	require.NotEqual(t, saved[0], saved[1])
+	require.Equal(t, "torn one", string(readFile(t, mem, saved[0])))
+}
+
+// Under EverySec a power cut may keep a later frame and lose an earlier one.
+// None of them was known to be synced, so that is a torn tail.
+func TestUnsyncedFramesMayBeLostOutOfOrder(t *testing.T) {
+	t.Parallel()
+	mem := vfs.NewMem()
+	o := testOptions(mem)
+	o.SegmentBytes, o.Policy = 1<<16, Never
+	l, _, _ := mustOpen(t, o)
+	require.NoError(t, l.Commit(appendScripted(l, 2)))
+	require.NoError(t, l.syncWritten())
+	var ends []int64
+	for range 3 {
+		require.NoError(t, l.Commit(appendScripted(l, 1)))
+		ends = append(ends, l.w.offset)
+	}
+	flip := func(at int64) *vfs.Mem {
+		broken := mem.Kill()
+		b := readFile(t, broken, segments(t, broken)[0])
+		b[at] ^= 1
+		writeFile(t, broken, segments(t, broken)[0], b)
+		return broken
+	}
+	o.FS = flip(ends[0] + 10) // in the second of the unsynced frames
+	_, report, got := mustOpen(t, o)
+	require.Len(t, got, 3)
+	require.Equal(t, ends[2]-ends[0], report.CutBytes)
+
+	o.FS = flip(segmentHeaderBytes + 10) // in the frame that was synced
+	_, _, _, err := openLog(o)
+	require.ErrorContains(t, err, "proves that it was synced")
+}
+
+// kindOf opens a log and returns the kind of its damage, with the whole error.
+func kindOf(t *testing.T, o Options) (Damage, error) {
+	t.Helper()
+	_, _, _, err := openLog(o)
+	var damage *DamageError
+	require.ErrorAs(t, err, &damage)
+	require.ErrorContains(t, err, "Nothing was changed")
+	require.ErrorContains(t, err, damageAdvice[damage.Kind])
+	return damage.Kind, err
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	f := func(name string, want Damage, breakIt func(t *testing.T, mem *vfs.Mem, segs []string)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			mem := builtLog(t, 14, true)
+			breakIt(t, mem, segments(t, mem))
+			before := map[string][]byte{}
+			for _, s := range segments(t, mem) {
+				before[s] = readFile(t, mem, s)
+			}
+			kind, err := kindOf(t, testOptions(mem))
+			require.Equal(t, want, kind, "%v", err)
+			for s, b := range before {
+				require.Equal(t, b, readFile(t, mem, s))
+			}
+		})
+	}
+	remove := func(i func(n int) int) func(*testing.T, *vfs.Mem, []string) {
+		return func(t *testing.T, mem *vfs.Mem, segs []string) {
+			require.NoError(t, mem.Remove(segs[i(len(segs))]))
+		}
+	}
+	edit := func(i int, change func(b []byte) []byte) func(*testing.T, *vfs.Mem, []string) {
+		return func(t *testing.T, mem *vfs.Mem, segs []string) {
+			writeFile(t, mem, segs[i], change(readFile(t, mem, segs[i])))
+		}
+	}
+	f("first segment gone", DamageMissing, remove(func(int) int { return 0 }))
+	f("middle segment gone", DamageMissing, remove(func(n int) int { return n / 2 }))
+	f("last segment gone", DamageMissing, remove(func(n int) int { return n - 1 }))
+	f("last two segments gone", DamageMissing, func(t *testing.T, mem *vfs.Mem, segs []string) {
+		require.NoError(t, mem.Remove(segs[len(segs)-1]))
+		require.NoError(t, mem.Remove(segs[len(segs)-2]))
+	})
+	f("two segments exchanged", DamageForeign, func(t *testing.T, mem *vfs.Mem, segs []string) {
+		require.NoError(t, mem.Rename(segs[1], "data/aside"))
+		require.NoError(t, mem.Rename(segs[2], segs[1]))
+		require.NoError(t, mem.Rename("data/aside", segs[2]))
+	})
+	f("segment of another log", DamageForeign, func(t *testing.T, mem *vfs.Mem, segs []string) {
+		other := vfs.NewMem()
+		o := testOptions(other)
+		o.Salt = saltsFrom(99)
+		l, _, _ := mustOpen(t, o)
+		for range 14 {
+			require.NoError(t, l.Commit(appendScripted(l, 1)))
+		}
+		require.NoError(t, l.Close())
+		writeFile(t, mem, segs[2], readFile(t, other, segs[2]))
+	})
+	f("older copy of a segment", DamageFrame, edit(1, func(b []byte) []byte {
+		clear(b[used(b)-controlFrameBytes:])
+		return b
+	}))
+	f("name that only looks like a segment's", DamageForeign, func(t *testing.T, mem *vfs.Mem, segs []string) {
+		writeFile(t, mem, testDir+"/wal-3.seg", readFile(t, mem, segs[2]))
+	})
+	f("empty file", DamageHeader, edit(1, func([]byte) []byte { return nil }))
+	f("other file", DamageForeign, edit(1, func([]byte) []byte { return bytes.Repeat([]byte("text"), 100) }))
+	f("damaged header", DamageHeader, edit(1, func(b []byte) []byte { b[35]++; return b }))
+	f("newer version", DamageVersion, edit(1, func(b []byte) []byte {
+		h, err := decodeSegmentHeader(b)
+		require.NoError(t, err)
+		h.version = 2
+		return append(h.encode(), b[segmentHeaderBytes:]...)
+	}))
+	f("truncated", DamageSize, edit(0, func(b []byte) []byte { return b[:len(b)-1] }))
+	f("last one truncated between frames", DamageSize, func(t *testing.T, mem *vfs.Mem, segs []string) {
+		name := segs[len(segs)-1]
+		writeFile(t, mem, name, readFile(t, mem, name)[:segmentHeaderBytes])
+	})
+	f("rubbish behind the end", DamageFrame, edit(0, func(b []byte) []byte { b[len(b)-1] = 1; return b }))
+}
+
+// forge writes a segment with one frame that is good but for what change does.
+func forge(t *testing.T, change func(h *frameHeader, payload []byte) []byte) Options {
+	t.Helper()
+	mem := vfs.NewMem()
+	require.NoError(t, mem.MkdirAll(testDir))
+	sh := segmentHeader{version: formatVersion, logID: 1, seq: 1, salt: 2, sizeBytes: segmentHeaderBytes}
+	h := frameHeader{salt: 2, seq: 1, firstLSN: 1, records: 2, firstT: 100}
+	payload := change(&h, []byte{2, 0, 0, 0, 0, 'a', 3, 0, 0, 0, 5, 'b', 'c'})
+	h.payloadBytes, h.payloadCRC = uint64(len(payload)), checksum(payload)
+	frame := append(make([]byte, frameHeaderBytes), payload...)
+	h.put(frame)
+	writeFile(t, mem, testDir+"/"+segmentName(1), append(sh.encode(), frame...))
+	return testOptions(mem)
+}
+
+// A frame whose checksums are right but whose content is not was never torn.
+func TestForgedFramesAreRefused(t *testing.T) {
+	t.Parallel()
+	_, _, got := mustOpen(t, forge(t, func(_ *frameHeader, p []byte) []byte { return p }))
+	require.Equal(t, []record{{1, 100, "a"}, {2, 105, "bc"}}, got)
+
+	f := func(name string, want Damage, change func(h *frameHeader, payload []byte) []byte) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			kind, err := kindOf(t, forge(t, change))
+			require.Equal(t, want, kind, "%v", err)
+		})
+	}
+	same := func(set func(h *frameHeader)) func(*frameHeader, []byte) []byte {
+		return func(h *frameHeader, p []byte) []byte { set(h); return p }
+	}
+	f("sequence gap", DamageChain, same(func(h *frameHeader) { h.seq = 2 }))
+	f("record gap", DamageChain, same(func(h *frameHeader) { h.firstLSN = 2 }))
+	f("other chain", DamageChain, same(func(h *frameHeader) { h.prevCRC = 7 }))
+	f("too few records", DamageRecord, same(func(h *frameHeader) { h.records = 1 }))
+	f("too many records", DamageRecord, same(func(h *frameHeader) { h.records = 3 }))
+	f("records without any", DamageRecord, same(func(h *frameHeader) { h.records = 0 }))
+	f("T overflows", DamageRecord, same(func(h *frameHeader) { h.firstT = 1<<63 - 3 }))
+	f("T before the log's", DamageChain, same(func(h *frameHeader) { h.firstT = -5 }))
+	f("unknown control frame", DamageRecord, func(h *frameHeader, _ []byte) []byte {
+		h.records = 0
+		return []byte{9}
+	})
+	f("record longer than the frame", DamageRecord, func(_ *frameHeader, p []byte) []byte { p[0] = 200; return p })
+	f("record of four gigabytes", DamageRecord, func(_ *frameHeader, p []byte) []byte {
+		return append([]byte{255, 255, 255, 255}, p...)
+	})
+	f("empty record", DamageRecord, func(h *frameHeader, _ []byte) []byte {
+		h.records = 1
+		return []byte{0, 0, 0, 0}
+	})
+	f("T delta without end", DamageRecord, func(h *frameHeader, _ []byte) []byte {
+		h.records = 1
+		return []byte{2, 0, 0, 0, 0x80, 0x80}
+	})
+}
+
+// A length that points behind the file is not believed.
+func TestHugeFrameLengthIsATornTail(t *testing.T) {
+	t.Parallel()
+	o := forge(t, func(_ *frameHeader, p []byte) []byte { return p })
+	name := testDir + "/" + segmentName(1)
+	for _, n := range []uint64{14, 1 << 40, 1<<64 - 1} {
+		b := readFile(t, o.FS, name)[:segmentHeaderBytes+frameHeaderBytes+13]
+		h := frameHeader{salt: 2, seq: 1, firstLSN: 1, records: 2, firstT: 100, payloadBytes: n}
+		h.put(b[segmentHeaderBytes:])
+		mem := vfs.NewMem()
+		require.NoError(t, mem.MkdirAll(testDir))
+		writeFile(t, mem, name, b)
+		fresh := o
+		fresh.FS = mem
+		_, report, got := mustOpen(t, fresh)
+		require.Empty(t, got)
+		require.Positive(t, report.CutBytes, "%d", n)
+	}
+}
+
+func TestLogThatASnapshotPrecedes(t *testing.T) {
+	t.Parallel()
+	mem := builtLog(t, 14, true)
+	o := testOptions(mem)
+	open := func(first LSN) error {
+		o.FS, o.FirstLSN = mem.Kill(), first
+		_, _, _, err := openLog(o)
+		return err
+	}
+	require.NoError(t, open(15), "the snapshot holds all of it")
+	require.ErrorContains(t, open(16), "ends before record 16")
+	segs := segments(t, mem)
+	require.NoError(t, mem.Remove(segs[0]))
+	o.FS, o.FirstLSN = mem.Kill(), 14
+	_, report, got := mustOpen(t, o)
+	first := report.FirstLSN
+	require.Greater(t, first, LSN(1))
+	require.Equal(t, first, got[0].lsn)
+	require.EqualValues(t, 14, report.LastLSN)
+	require.NoError(t, open(first))
+	require.ErrorContains(t, open(first-1), fmt.Sprintf("the log begins at record %d", first))
+	for _, s := range segments(t, mem) {
+		require.NoError(t, mem.Remove(s))
+	}
+	require.ErrorContains(t, open(2), "there is no log")
+}
+
+// What a crash leaves unfinished goes, what is not the log's stays.
+func TestOtherFilesInTheDirectory(t *testing.T) {
+	t.Parallel()
+	mem := builtLog(t, 3, true)
+	for _, name := range []string{"wal-0000000000000009.seg.tmp", "wal-0000000000000001.seg.cut-64.tmp", "notes.txt", "other.tmp"} {
+		writeFile(t, mem, testDir+"/"+name, []byte("x"))
+	}
+	_, _, got := mustOpen(t, testOptions(mem))
+	require.Len(t, got, 3)
+	names, err := mem.List(testDir)
+	require.NoError(t, err)
+	require.Contains(t, names, "notes.txt")
+	require.Contains(t, names, "other.tmp")
+	for _, name := range names {
+		require.False(t, name != "other.tmp" && bytes.HasSuffix([]byte(name), []byte(vfs.TempSuffix)), name)
+	}
+}
+
+func TestReadErrorNamesThePlace(t *testing.T) {
+	t.Parallel()
+	mem := builtLog(t, 14, true)
+	for nth := 1; ; nth++ {
+		faulty := vfs.NewFaulty(mem.Kill())
+		broken := errors.New("bad sector")
+		faulty.Inject(vfs.Fault{Op: vfs.OpRead, Nth: nth, Err: broken})
+		_, _, _, err := openLog(testOptions(faulty))
+		if err == nil {
+			require.Greater(t, nth, 20)
+			return
+		}
+		require.ErrorIs(t, err, broken)
+		require.ErrorContains(t, err, "wal-")
+	}
+}
