@@ -75,7 +75,7 @@ type harness struct {
 const testStartMilli = 1_700_000_000_000
 
 func newHarness(t testing.TB) *harness {
-	h := &harness{t: t, log: &testLog{keep: true}}
+	h := &harness{t: t, log: &testLog{keep: true, buf: []byte{}}} // nil would say that it keeps nothing
 	h.store = shard.NewStore(shard.Options{Shards: 4, Databases: 16, Log: h.log})
 	t.Cleanup(h.store.Close)
 	h.sess.Proto = 2
@@ -112,8 +112,10 @@ func (h *harness) run(args [][]byte) {
 	case LockEvery:
 		c.Tx.LockAll()
 	}
-	err = row.Run(c)
-	c.Tx.End()
+	err = func() error {
+		defer c.Tx.End() // also when the handler panics, or the store could not be closed
+		return row.Run(c)
+	}()
 	if err != nil {
 		h.out.Buf = h.out.Buf[:0]
 		h.out.Error(err.Error())
