@@ -274,7 +274,8 @@ func TestOnceAndLimitRecords(t *testing.T) {
 	})
 	h.ctx.NowMilli += 1000
 	require.Equal(t, ":1", h.do("ONCE", "o", "5000"))
-	require.Equal(t, "*4\r\n:1\r\n:2\r\n:0\r\n:334", h.do("LIMIT", "l", "3", "1000"))
+	third := h.written(func() { require.Equal(t, "*4\r\n:1\r\n:2\r\n:0\r\n:334", h.do("LIMIT", "l", "3", "1000")) })
+	require.Equal(t, h.ctx.NowMilli+334, third[len(third)-1].DeadlineMilli, "not before the last part of a millisecond")
 }
 
 // A record is bounded by proto-max-bulk-len as any string is.
