@@ -84,14 +84,11 @@ func echoMessage(c *Ctx) error {
 }
 
 func selectDB(c *Ctx) error {
-	index, err := IntArg(c.Args[1])
+	db, err := dbArg(c, c.Args[1])
 	if err != nil {
 		return err
 	}
-	if index < 0 || index >= int64(c.Host.Databases()) {
-		return Error("ERR DB index is out of range")
-	}
-	c.Sess.DB = int(index)
+	c.Sess.DB = db
 	c.Out.Simple("OK")
 	return nil
 }

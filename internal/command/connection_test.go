@@ -24,6 +24,7 @@ func TestSelect(t *testing.T) {
 		"15": "OK", "0": "OK",
 		"16": replyError("ERR DB index is out of range"), "-1": replyError("ERR DB index is out of range"),
 		"a": replyError("ERR value is not an integer or out of range"), "99999999999999999999": replyError("ERR value is not an integer or out of range"),
+		"99999999999": replyError("ERR value is out of range, value must between -2147483648 and 2147483647"),
 	} {
 		h.sess.DB = 3
 		require.Equal(t, want, h.reply("SELECT", index), index)
