@@ -7,8 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hapaxkv/hapax/internal/clock"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hapaxkv/hapax/internal/clock"
 )
 
 const start = int64(1_700_000_000_000)

@@ -8,8 +8,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/hapaxkv/hapax/internal/vfs"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hapaxkv/hapax/internal/vfs"
 )
 
 // Both file systems keep the same contract.

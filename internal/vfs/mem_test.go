@@ -6,8 +6,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/hapaxkv/hapax/internal/vfs"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hapaxkv/hapax/internal/vfs"
 )
 
 const seeds = 200

@@ -6,8 +6,9 @@ import (
 	"io/fs"
 	"testing"
 
-	"github.com/hapaxkv/hapax/internal/vfs"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hapaxkv/hapax/internal/vfs"
 )
 
 // put writes content under name without syncing anything.

@@ -3,8 +3,9 @@ package wal
 import (
 	"testing"
 
-	"github.com/hapaxkv/hapax/internal/vfs"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hapaxkv/hapax/internal/vfs"
 )
 
 // BenchmarkAppend is the cost of a record in memory, the part that every

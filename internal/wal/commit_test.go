@@ -7,8 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hapaxkv/hapax/internal/vfs"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hapaxkv/hapax/internal/vfs"
 )
 
 // countSyncs counts the syncs of segments under way to be committed to.
@@ -85,9 +86,9 @@ func mixed(t *testing.T, policy Policy) {
 	l, _, _ := mustOpen(t, o)
 	moved := sync.NewCond(&sync.Mutex{})
 	l.OnDurable(func() {
-		moved.L.Lock()
-		moved.L.Unlock() //nolint:staticcheck // a waiter between its check and its Wait must not miss this
+		moved.L.Lock() // a waiter between its check and its Wait must not miss this
 		moved.Broadcast()
+		moved.L.Unlock()
 	})
 	var all sync.WaitGroup
 	for w := range workers {

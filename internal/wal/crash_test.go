@@ -6,8 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hapaxkv/hapax/internal/vfs"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hapaxkv/hapax/internal/vfs"
 )
 
 // crashed is what is known about the log when the machine stopped.

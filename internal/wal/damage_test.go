@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/hapaxkv/hapax/internal/vfs"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hapaxkv/hapax/internal/vfs"
 )
 
 // builtLog is a log of several segments and n records. Sealed logs were closed
@@ -254,6 +255,31 @@ func TestRefusals(t *testing.T) {
 		writeFile(t, mem, name, readFile(t, mem, name)[:segmentHeaderBytes])
 	})
 	f("rubbish behind the end", DamageFrame, edit(0, func(b []byte) []byte { b[len(b)-1] = 1; return b }))
+}
+
+// A second segment is prepared only behind one that was ended, so two empty
+// ones tell that an end is lost; one tells nothing.
+func TestEmptySegmentsBehindALostEnd(t *testing.T) {
+	t.Parallel()
+	for _, records := range []int{0, 2} {
+		mem := builtLog(t, records, false)
+		h, err := decodeSegmentHeader(readFile(t, mem, segments(t, mem)[0]))
+		require.NoError(t, err)
+		for seq := uint64(2); seq <= 3; seq++ {
+			h.seq, h.sizeBytes = seq, segmentHeaderBytes
+			writeFile(t, mem, testDir+"/"+segmentName(h.seq), h.encode())
+			_, _, got, err := openLog(testOptions(mem.Kill()))
+			if seq < 3 {
+				require.NoError(t, err)
+				require.Len(t, got, records)
+				continue
+			}
+			require.Error(t, err, "%d records, %d segments", records, seq)
+			kind, err := kindOf(t, testOptions(mem.Kill()))
+			require.Equal(t, DamageFrame, kind)
+			require.ErrorContains(t, err, "the end of the segment is lost")
+		}
+	}
 }
 
 // forge writes a segment with one frame that is good but for what change does.

@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hapaxkv/hapax/internal/vfs"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hapaxkv/hapax/internal/vfs"
 )
 
 var update = flag.Bool("update", false, "write the fixtures of testdata anew")

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/hapaxkv/hapax/internal/vfs"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hapaxkv/hapax/internal/vfs"
 )
 
 const fuzzSalt = 0x5a5a5a5a5a5a5a5a

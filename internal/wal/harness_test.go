@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/hapaxkv/hapax/internal/vfs"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hapaxkv/hapax/internal/vfs"
 )
 
 // The tests are inside the package for its constants and onTick; what they

@@ -5,8 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hapaxkv/hapax/internal/vfs"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hapaxkv/hapax/internal/vfs"
 )
 
 func TestAppendCommitReopen(t *testing.T) {

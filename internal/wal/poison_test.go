@@ -10,8 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hapaxkv/hapax/internal/vfs"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hapaxkv/hapax/internal/vfs"
 )
 
 // Any write or sync that fails ends the log: Durable stands still, everybody
