@@ -73,7 +73,7 @@ var keysFamily = []Command{
 		DocGroup: "generic", Syntax: "key",
 	},
 	{
-		Name: "keys", Arity: 2, Flags: ReadOnly, Cats: "keyspace dangerous", Lock: LockNone, Run: keys,
+		Name: "keys", Arity: 2, Flags: ReadOnly, Cats: "keyspace dangerous", Lock: LockEvery, Run: keys,
 		Tips:    "request_policy:all_shards nondeterministic_output_order",
 		Summary: "Lists every key that matches a pattern.", Since: "1.0.0",
 		Complexity: "O(N) for N keys in the database", DocGroup: "generic", Syntax: "pattern",

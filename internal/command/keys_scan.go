@@ -23,7 +23,8 @@ func insertHeader(c *Ctx, mark int, write func()) {
 // matchAll is the pattern that needs no matching.
 var matchAll = []byte("*")
 
-// keys lists everything in one walk.
+// keys lists everything in one walk. It has every shard locked, so that it
+// sees one moment: a key that RENAME moves is there once, under either name.
 func keys(c *Ctx) error {
 	pattern := c.Args[1]
 	all := bytes.Equal(pattern, matchAll)

@@ -50,7 +50,11 @@ func (m *memory) crash(seed uint64) error {
 	if err := m.restart(fs); err != nil {
 		return err
 	}
-	if err := sameState(before, m.dump(m.eng)); err != nil {
+	err := sameState(before, m.dump(m.eng))
+	if err == nil {
+		err = m.eng.Store.Check()
+	}
+	if err != nil {
 		return fmt.Errorf("after a crash with seed %d: %w", seed, err)
 	}
 	return nil

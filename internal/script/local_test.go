@@ -89,9 +89,13 @@ func (l *local) Advance(milli int64) error {
 // checkReplay compares the state with what a fresh store makes of the log as
 // SIGKILL would leave it now: nothing may exist that the log does not hold.
 func (l *local) checkReplay() error {
-	fs := l.fs.Kill()
-	replayed := l.openEngine(fs)
+	replayed := l.openEngine(l.fs.Kill())
 	defer replayed.Close()
+	for _, e := range []*engine.Engine{l.eng, replayed} {
+		if err := e.Store.Check(); err != nil {
+			return err
+		}
+	}
 	return sameState(l.dump(l.eng), l.dump(replayed))
 }
 
