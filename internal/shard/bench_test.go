@@ -4,13 +4,16 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/hapaxkv/hapax/internal/wal"
 )
 
-// nullLog is a log that costs nothing, so that a benchmark shows the store.
+// nullLog encodes records and forgets them.
 type nullLog struct {
 	buf  []byte
 	last wal.LSN
@@ -34,16 +37,20 @@ func benchKey(dst []byte, i int) []byte {
 
 var benchStores = map[string]*Store{}
 
+func dropBenchStores() {
+	for name, s := range benchStores {
+		s.Close()
+		delete(benchStores, name)
+	}
+}
+
 // benchStore makes a store of n keys once per process.
 func benchStore(b *testing.B, n, valueBytes int, deadline int64) *Store {
 	name := fmt.Sprint(n, valueBytes, deadline)
 	s := benchStores[name]
 	if s == nil {
-		for k, old := range benchStores {
-			old.Close()
-			delete(benchStores, k)
-		}
-		s = NewStore(Options{Shards: 1, Databases: 16, Log: new(nullLog)})
+		dropBenchStores()
+		s = NewStore(Options{Shards: 1, Databases: 16, Log: &nullLog{buf: []byte{}}})
 		benchStores[name] = s
 		tx := s.NewTx()
 		value := make([]byte, valueBytes)
@@ -62,6 +69,26 @@ func benchStore(b *testing.B, n, valueBytes int, deadline int64) *Store {
 	return s
 }
 
+// threadNano is the processor time of the calling thread: unlike the wall
+// clock it means something on a machine that others use.
+func threadNano() int64 {
+	var t unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) != nil {
+		return 0
+	}
+	return t.Nano()
+}
+
+// reportCPU reports the processor time per operation of the rest of b.
+func reportCPU(b *testing.B) func() {
+	runtime.LockOSThread()
+	began := threadNano()
+	return func() {
+		b.ReportMetric(float64(threadNano()-began)/float64(b.N), "cpu-ns/op")
+		runtime.UnlockOSThread()
+	}
+}
+
 // shuffled walks over n keys in an order that caches cannot follow.
 func shuffled(i, n int) int { return int(uint64(i) * 0x9E3779B97F4A7C15 % uint64(n)) }
 
@@ -71,7 +98,9 @@ func benchKeys(b *testing.B, run func(b *testing.B, s *Store, n int)) {
 			if testing.Short() && n > 1_000_000 {
 				b.Skip("-short")
 			}
-			run(b, benchStore(b, n, 107, start+1e9), n)
+			s := benchStore(b, n, 107, start+1e9)
+			defer reportCPU(b)()
+			run(b, s, n)
 		})
 	}
 }
@@ -178,7 +207,26 @@ func residentBytes(b *testing.B) int64 {
 	return resident * int64(os.Getpagesize())
 }
 
-// BenchmarkInsert fills an empty store, and reports what a key takes of
+// fill inserts b.N keys into an empty store and calls after behind each.
+func fill(b *testing.B, s *Store, valueBytes int, deadline int64, after func()) {
+	tx := s.NewTx()
+	keys := make([]Key, 1)
+	var buf []byte
+	value := make([]byte, valueBytes)
+	for i := range b.N {
+		buf = benchKey(buf, i)
+		keys[0] = MakeKey(buf)
+		tx.Begin(start, 0)
+		tx.LockKeys(keys)
+		if err := tx.Put(&keys[0], Value{Bytes: value, DeadlineMilli: deadline}); err != nil {
+			b.Fatal(err)
+		}
+		tx.End()
+		after()
+	}
+}
+
+// BenchmarkInsert fills an empty store and reports what a key takes of
 // resident memory and of UsedBytes. Run it with -benchtime 10000000x.
 func BenchmarkInsert(b *testing.B) {
 	for _, c := range []struct {
@@ -187,30 +235,36 @@ func BenchmarkInsert(b *testing.B) {
 		deadline   int64
 	}{{"107+deadline", 107, start + 1e9}, {"32", 32, 0}} {
 		b.Run(c.name, func(b *testing.B) {
-			for k, old := range benchStores {
-				old.Close()
-				delete(benchStores, k)
-			}
+			dropBenchStores()
 			before := residentBytes(b)
-			s := NewStore(Options{Shards: 1, Databases: 16, Log: new(nullLog)})
+			s := NewStore(Options{Shards: 1, Databases: 16, Log: &nullLog{buf: []byte{}}})
 			defer s.Close()
-			tx := s.NewTx()
-			keys := make([]Key, 1)
-			var buf []byte
-			value := make([]byte, c.valueBytes)
-			b.ResetTimer()
-			for i := range b.N {
-				buf = benchKey(buf, i)
-				keys[0] = MakeKey(buf)
-				tx.Begin(start, 0)
-				tx.LockKeys(keys)
-				if err := tx.Put(&keys[0], Value{Bytes: value, DeadlineMilli: c.deadline}); err != nil {
-					b.Fatal(err)
-				}
-				tx.End()
-			}
+			report := reportCPU(b)
+			fill(b, s, c.valueBytes, c.deadline, func() {})
+			report()
 			b.ReportMetric(float64(residentBytes(b)-before)/float64(b.N), "resident-B/key")
 			b.ReportMetric(float64(s.UsedBytes())/float64(b.N), "used-B/key")
 		})
 	}
+}
+
+// BenchmarkInsertPause reports the longest insert while a store grows, in
+// processor time, and how many took over half a millisecond.
+func BenchmarkInsertPause(b *testing.B) {
+	dropBenchStores()
+	s := NewStore(Options{Shards: 1, Databases: 16, Log: &nullLog{buf: []byte{}}})
+	defer s.Close()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	worst, slow, mark := int64(0), 0, threadNano()
+	fill(b, s, 107, start+1e9, func() {
+		now := threadNano()
+		worst = max(worst, now-mark)
+		if now-mark > 500_000 {
+			slow++
+		}
+		mark = now
+	})
+	b.ReportMetric(float64(worst)/1e6, "worst-ms")
+	b.ReportMetric(float64(slow), "over-0.5ms")
 }

@@ -227,7 +227,7 @@ func (a *bigArena) grow(blockBytes int64) bool {
 	for size < 2*blockBytes {
 		size *= 2
 	}
-	base := mapMemory(size)
+	base := a.pool.mapper(size)
 	if base == nil {
 		return false
 	}
@@ -277,7 +277,7 @@ func (a *bigArena) allocSolo(size int64) (handle, bool) {
 	}
 	size = (size + bigGrain + slabBytes - 1) &^ (slabBytes - 1)
 	a.pool.drain(size)
-	base := mapMemory(size)
+	base := a.pool.mapper(size)
 	if base == nil {
 		return 0, false
 	}

@@ -23,6 +23,7 @@ type pool struct {
 	chunks [2]struct{ dirty, clean []unsafe.Pointer } // first chunks, others
 	doomed []extent                                   // to unmap: mappings of big values
 	mapped atomic.Int64                               // bytes of dirty chunks and doomed extents
+	mapper func(sizeBytes int64) unsafe.Pointer       // mapMemory, or what a test puts there
 }
 
 type extent struct {
@@ -61,7 +62,7 @@ func (p *pool) take(sizeBytes int64) unsafe.Pointer {
 		c.clean = c.clean[:n-1]
 		return b
 	}
-	return mapMemory(sizeBytes)
+	return p.mapper(sizeBytes)
 }
 
 // give takes a chunk back, its pages still resident.

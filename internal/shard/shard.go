@@ -60,7 +60,8 @@ type Key struct {
 func MakeKey(b []byte) Key { return Key{Bytes: b, Slot: slot.Of(b), Hash: hashKey(b)} }
 
 // Value is a value as read or to be stored. Bytes read from a Tx are borrowed
-// until Tx.End; they are never edited in place (I4).
+// until Tx.End, whatever the Tx does to the key meanwhile, Splice excepted;
+// they are never edited under a reader (I4).
 type Value struct {
 	Type          Type
 	Raw           bool  // OBJECT ENCODING says "raw": was built by APPEND or SETRANGE

@@ -58,6 +58,7 @@ func NewStore(o Options) *Store {
 		shift:     bits.TrailingZeros(uint(slot.Count / n)),
 		databases: max(o.Databases, 1),
 		log:       o.Log,
+		pool:      pool{mapper: mapMemory},
 	}
 	for i := range s.shards {
 		sh := &s.shards[i]
