@@ -92,8 +92,8 @@ func clientGetName(c *Ctx) error {
 }
 
 func clientSetName(c *Ctx) error {
-	if !printable(c.Args[2]) {
-		return errClientName
+	if err := checkName(c.Args[2]); err != nil {
+		return err
 	}
 	c.Sess.Name = string(c.Args[2])
 	return say(c, "OK")
@@ -109,6 +109,9 @@ func clientSetInfo(c *Ctx) error {
 		field = &c.Sess.LibVer
 	default:
 		return Error("ERR Unrecognized option '" + echo(attribute, len(attribute)) + "'")
+	}
+	if len(value) > maxNameBytes {
+		return errLongName
 	}
 	if !printable(value) {
 		return Error("ERR " + string(attribute) + " cannot contain spaces, newlines or special characters.")

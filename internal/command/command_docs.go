@@ -1,17 +1,18 @@
 package command
 
+import "slices"
+
 // COMMAND DOCS: what people and tools (redis-cli's hints) read. It is made
 // from the rows alone.
 
 func commandDocs(c *Ctx) error {
 	found := rows
 	if len(c.Args) > 2 {
-		found = nil
-		for _, name := range c.Args[2:] {
-			if row := named(name); row != nil {
-				found = append(found, row)
-			}
+		named, err := rowsNamed(c.Args[2:])
+		if err != nil {
+			return err
 		}
+		found = slices.DeleteFunc(named, func(row *Command) bool { return row == nil })
 	}
 	c.Out.Map(len(found))
 	for _, row := range found {

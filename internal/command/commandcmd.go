@@ -60,6 +60,20 @@ func named(name []byte) *Command {
 	return c.sub(child)
 }
 
+// rowsNamed are the rows that names tell, nil for an unknown one. A name costs
+// little to send and its description may be thousands of bytes, so more names
+// than there are rows are refused (I12).
+func rowsNamed(names [][]byte) ([]*Command, error) {
+	if len(names) > rowCount {
+		return nil, Error("ERR more command names than there are commands")
+	}
+	found := make([]*Command, len(names))
+	for i, name := range names {
+		found[i] = named(name)
+	}
+	return found, nil
+}
+
 func commandAll(c *Ctx) error {
 	c.Out.Array(len(rows))
 	for _, row := range rows {
@@ -77,9 +91,13 @@ func commandInfo(c *Ctx) error {
 	if len(c.Args) == 2 {
 		return commandAll(c)
 	}
-	c.Out.Array(len(c.Args) - 2)
-	for _, name := range c.Args[2:] {
-		if row := named(name); row != nil {
+	found, err := rowsNamed(c.Args[2:])
+	if err != nil {
+		return err
+	}
+	c.Out.Array(len(found))
+	for _, row := range found {
+		if row != nil {
 			row.info(c)
 		} else {
 			c.Out.Null()

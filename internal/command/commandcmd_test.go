@@ -20,6 +20,20 @@ func TestCommandInfo(t *testing.T) {
 	require.Equal(t, replyNull{}, reply[3])
 }
 
+// TestCommandNamesAreBounded: names are short and what they ask for is long.
+func TestCommandNamesAreBounded(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	for _, what := range []string{"INFO", "DOCS"} {
+		request := []string{"COMMAND", what}
+		for range Count() {
+			request = append(request, "client")
+		}
+		require.Greater(t, len(h.reply(request...).([]any)), Count()-1)
+		require.Equal(t, replyError("ERR more command names than there are commands"), h.reply(append(request, "client")...))
+	}
+}
+
 // TestCommandInfoInRESP3 is the whole shape once, as Redis 7 writes it.
 func TestCommandInfoInRESP3(t *testing.T) {
 	t.Parallel()

@@ -12,7 +12,12 @@ var (
 		"HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP " +
 		"protocol version at the same time")
 	errClientName = Error("ERR Client names cannot contain spaces, newlines or special characters.")
+	errLongName   = Error("ERR Client names and library names cannot be longer than 1024 bytes.")
 )
+
+// maxNameBytes bounds what a connection makes the server remember about it:
+// every CLIENT LIST of anybody repeats it (I12).
+const maxNameBytes = 1024
 
 func auth(c *Ctx) error {
 	user, password := defaultUser, c.Args[1]
@@ -92,8 +97,8 @@ func parseHello(args [][]byte) (h helloArgs, err error) {
 			h.user, h.password = new(string(args[i+1])), new(string(args[i+2]))
 			i += 2
 		case more >= 1 && Is(args[i], "setname"):
-			if !printable(args[i+1]) {
-				return h, errClientName
+			if err := checkName(args[i+1]); err != nil {
+				return h, err
 			}
 			h.name = new(string(args[i+1]))
 			i++
@@ -122,6 +127,16 @@ func greet(c *Ctx) {
 	o.BulkString("master")
 	o.BulkString("modules")
 	o.Array(0)
+}
+
+func checkName(name []byte) error {
+	switch {
+	case len(name) > maxNameBytes:
+		return errLongName
+	case !printable(name):
+		return errClientName
+	}
+	return nil
 }
 
 // printable says whether b may stand in a line of CLIENT LIST: no spaces, no

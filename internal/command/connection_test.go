@@ -141,6 +141,11 @@ func TestClientNames(t *testing.T) {
 		require.Equal(t, replyError(errClientName), h.reply("CLIENT", "SETNAME", bad), "%q", bad)
 		require.Equal(t, "me!", h.sess.Name)
 	}
+	long := strings.Repeat("n", maxNameBytes)
+	require.Equal(t, "OK", h.reply("CLIENT", "SETNAME", long))
+	require.Equal(t, replyError(errLongName), h.reply("CLIENT", "SETNAME", long+"n"))
+	require.Equal(t, replyError(errLongName), h.reply("CLIENT", "SETINFO", "LIB-VER", long+"n"))
+	require.Equal(t, replyError(errLongName), h.reply("HELLO", "2", "SETNAME", long+"n"))
 	require.Equal(t, "OK", h.reply("CLIENT", "SETNAME", ""))
 	h.proto(3)
 	require.Equal(t, replyNull{}, h.reply("CLIENT", "GETNAME"))
