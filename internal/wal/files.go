@@ -25,10 +25,7 @@ func (r *recovery) findSegments() error {
 	}
 	for _, name := range names {
 		if strings.HasPrefix(name, segmentPrefix) && strings.HasSuffix(name, vfs.TempSuffix) {
-			// It never got its name, so nothing in it was ever promised.
-			if err := r.o.FS.Remove(r.o.path(name)); err != nil {
-				return fmt.Errorf("log directory: %w", err)
-			}
+			r.unfinished = append(r.unfinished, name)
 			continue
 		}
 		seq, ok := parseSegmentName(name)
@@ -40,6 +37,17 @@ func (r *recovery) findSegments() error {
 		}
 	}
 	r.report.Segments = len(r.files)
+	return nil
+}
+
+// removeUnfinished removes what never got its name, so that nothing in it was
+// ever promised. A log that refuses to open keeps even that.
+func (r *recovery) removeUnfinished() error {
+	for _, name := range r.unfinished {
+		if err := r.o.FS.Remove(r.o.path(name)); err != nil {
+			return fmt.Errorf("log directory: %w", err)
+		}
+	}
 	return nil
 }
 

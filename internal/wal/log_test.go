@@ -88,7 +88,11 @@ func TestRotationKeepsOrderAcrossSegments(t *testing.T) {
 	require.Len(t, got, 60)
 	checkRecords(t, got, "")
 	require.Equal(t, stats.Segments, int64(report.Segments))
+	l.prepareOne()
 	require.NoError(t, l.Close())
+	l, report, _ = mustOpen(t, testOptions(mem))
+	require.Equal(t, stats.Segments+1, int64(report.Segments), "one is prepared")
+	require.Equal(t, stats.Segments, l.Stats().Segments)
 }
 
 // A frame is a whole batch: the run between Lock and Unlock is never split.

@@ -19,8 +19,7 @@ import (
 //     that read back may never have reached the disk.
 //  6. Seal, so that damage to anything recovered is known as such from now on.
 //
-// Before 5 nothing on disk changes but that: unfinished files are removed, the
-// copy of torn bytes is made.
+// Nothing on disk changes before all checks of 1 to 4 are passed.
 
 // recovery is the state of one Open.
 type recovery struct {
@@ -29,8 +28,9 @@ type recovery struct {
 	progress func(done, total int64)
 	report   Report
 
-	files []*segmentFile
-	tail  int // index of the last file with frames or rubbish, -1 for none
+	files      []*segmentFile
+	unfinished []string // names of files
+	tail       int      // index of the last file with frames or rubbish, -1 for none
 
 	want  position // of the frame that comes next
 	last  LSN
@@ -116,6 +116,12 @@ func (r *recovery) run() (live, next *segment, err error) {
 		return nil, nil, err
 	}
 	r.progress(r.total, r.total)
+	if err := r.checkSuccessors(); err != nil {
+		return nil, nil, err
+	}
+	if err := r.removeUnfinished(); err != nil {
+		return nil, nil, err
+	}
 	return r.settle()
 }
 
@@ -123,6 +129,9 @@ func (r *recovery) createFirst() (*segment, error) {
 	if r.o.FirstLSN > 1 {
 		return nil, &DamageError{Kind: DamageMissing, Dir: r.o.Dir, Segment: segmentName(1),
 			Reason: fmt.Sprintf("there is no log, but a snapshot needs it from record %d on", r.o.FirstLSN)}
+	}
+	if err := r.removeUnfinished(); err != nil {
+		return nil, err
 	}
 	r.report.Segments = 1
 	h := segmentHeader{
@@ -302,5 +311,8 @@ func (r *recovery) newLog(live, next *segment) *Log {
 	l.stats.sizeBytes.Store(r.bytes)
 	l.stats.frames.Store(r.report.Frames)
 	l.stats.segments.Store(int64(r.report.Segments))
+	if next != nil {
+		l.stats.segments.Add(-1) // counted when it is used
+	}
 	return l
 }

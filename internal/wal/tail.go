@@ -64,9 +64,6 @@ func proofBehind(fr *frameReader) (proof frameHeader, at int64, err error) {
 
 // settle does step 5 and returns what newLog goes on with.
 func (r *recovery) settle() (live, next *segment, err error) {
-	if err := r.checkSuccessors(); err != nil {
-		return nil, nil, err
-	}
 	if r.tail < 0 {
 		if err := r.o.FS.SyncDir(r.o.Dir); err != nil {
 			return nil, nil, fmt.Errorf("log directory: %w", err)

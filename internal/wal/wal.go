@@ -82,7 +82,7 @@ type Options struct {
 
 // Report says what Open found; every start logs it.
 type Report struct {
-	Segments          int
+	Segments          int // files, one prepared ahead included
 	FirstLSN, LastLSN LSN
 	Records, Frames   int64
 	LastT             int64  // greatest T of any frame, Unix milliseconds
