@@ -3,6 +3,7 @@ package server
 import (
 	"time"
 
+	"github.com/hapaxkv/hapax/internal/command"
 	"github.com/hapaxkv/hapax/internal/shard"
 )
 
@@ -12,6 +13,7 @@ type cron struct {
 	sampleNano int64 // when rates were sampled last
 	sweepMilli int64 // when idle clients were looked for last
 	expiring   bool  // the last step reclaimed much: there is more
+	refusing   bool  // writes, since the log has no room to grow
 }
 
 const (
@@ -43,6 +45,7 @@ func (s *Server) tick(ex *executor) int {
 	if ex.tx == nil {
 		return s.tickMilli(ex.tun)
 	}
+	s.checkSpace(ex)
 	s.cron.expiring = ex.expire(now)
 	if ex.tun.MaxMemory > 0 {
 		ex.admit()
@@ -51,6 +54,30 @@ func (s *Server) tick(ex *executor) int {
 		return soonMilli
 	}
 	return s.tickMilli(ex.tun)
+}
+
+// noSpace is the answer to writes while the log could not prepare its next
+// segment; what is left of the present one is for deletes.
+func (s *Server) noSpace() error {
+	log := s.eng.Log()
+	if log == nil {
+		return nil
+	}
+	if err := log.SpaceErr(); err != nil {
+		return command.Error("MISCONF Errors writing to the AOF file: " + err.Error())
+	}
+	return nil
+}
+
+// checkSpace logs when writes begin to be refused for that, and when that ends.
+func (s *Server) checkSpace(ex *executor) {
+	switch refusing := ex.noSpace != nil; {
+	case refusing && !s.cron.refusing:
+		s.logf(LevelWarning, "Writes are refused: %v", ex.noSpace)
+	case !refusing && s.cron.refusing:
+		s.logf(LevelWarning, "The log has room again: writes are accepted")
+	}
+	s.cron.refusing = ex.noSpace != nil
 }
 
 // expire reclaims expired entries until it came round or its time is over. It

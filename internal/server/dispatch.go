@@ -27,7 +27,7 @@ var (
 //  2. check that the session may: authentication;
 //  3. check that the server can: loading;
 //  4. group eligibility: may it run while earlier replies wait;
-//  5. memory admission, before anything is appended;
+//  5. room in memory and on disk, before anything is appended;
 //  6. extract the keys (I11), lock their shards (I6);
 //  7. run; what it observed becomes the session's (I5);
 //  8. on an error roll the reply back to its beginning;
@@ -48,8 +48,8 @@ func (ex *executor) dispatch(s *Session, args [][]byte) verdict {
 		err = errLoading
 	case !eligible(cmd, ex.path, &s.state) && !s.settled(ex):
 		return mustWait
-	case cmd.Flags&command.DenyOOM != 0 && ex.tun.MaxMemory > 0 && !ex.admit():
-		err = command.ErrOOM
+	case cmd.Flags&command.DenyOOM != 0:
+		err = ex.roomFor()
 	}
 
 	mark := len(ex.out.Buf)
@@ -64,6 +64,18 @@ func (ex *executor) dispatch(s *Session, args [][]byte) verdict {
 	}
 	s.lastReply = len(ex.out.Buf) - mark
 	return answered
+}
+
+// roomFor says why a command that may need memory or disk is refused. Deletes
+// are never asked: they are how room is made.
+func (ex *executor) roomFor() error {
+	switch {
+	case ex.noSpace != nil:
+		return ex.noSpace
+	case ex.tun.MaxMemory > 0 && !ex.admit():
+		return command.ErrOOM
+	}
+	return nil
 }
 
 // beginReply moves CLIENT REPLY SKIP on by one command and says whether that

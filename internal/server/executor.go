@@ -17,6 +17,7 @@ type executor struct {
 
 	tun      *Tunables // of this round
 	loading  bool      // likewise
+	noSpace  error     // the log cannot grow: the answer to writes of this round
 	nowMilli int64     // T of this round
 	observed wal.LSN   // the greatest LSN this round's commands observed or wrote
 
@@ -49,6 +50,7 @@ func (ex *executor) begin() {
 	ex.nowMilli = ex.srv.eng.Clock.NowMilli()
 	ex.ctx.NowMilli = ex.nowMilli
 	ex.ctx.MaxBulkBytes = ex.tun.MaxBulkBytes
+	ex.noSpace = ex.srv.noSpace()
 	ex.observed = 0
 	if ex.tx == nil {
 		ex.loading = ex.srv.eng.Loading()

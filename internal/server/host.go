@@ -99,6 +99,7 @@ func (h host) Shutdown(abort bool) error {
 	if abort {
 		return command.Error("ERR No shutdown in progress.")
 	}
+	h.ex.cur.state.CloseAfter = true // nothing that follows it runs
 	select {
 	case h.ex.srv.stop <- struct{}{}:
 	default: // asked for already

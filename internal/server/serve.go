@@ -19,7 +19,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.backend = b
+	s.backend.Store(&b)
 	recovered := make(chan error, 1)
 	if !s.eng.Loading() {
 		s.connectLog()

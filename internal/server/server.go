@@ -53,14 +53,13 @@ type Server struct {
 	pool      executorPool
 	cron      cron
 
-	startMilli     int64
-	loadStartMilli int64
+	startMilli int64
 
 	failure  atomic.Pointer[failure] // set once; then no reply leaves (I8)
 	failed   chan struct{}           // closed with it
 	stopping atomic.Bool
 	stop     chan struct{} // one token: SHUTDOWN asked for an orderly stop
-	backend  backend       // nil before Serve
+	backend  atomic.Pointer[backend]
 }
 
 type failure struct{ err error }
@@ -140,8 +139,8 @@ func (s *Server) fail(err error) {
 func (s *Server) broken() bool { return s.failure.Load() != nil }
 
 func (s *Server) wakeAll() {
-	if s.backend != nil {
-		s.backend.wake()
+	if b := s.backend.Load(); b != nil { // nil before Serve
+		(*b).wake()
 	}
 }
 

@@ -2,12 +2,14 @@ package server
 
 import (
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/hapaxkv/hapax/internal/command"
 	"github.com/hapaxkv/hapax/internal/shard"
+	"github.com/hapaxkv/hapax/internal/vfs"
 )
 
 func TestAnyShapeOfArrival(t *testing.T) {
@@ -277,3 +279,24 @@ func TestPanicStopsTheProcess(t *testing.T) {
 	require.Contains(t, l.logs.String(), "session_test.go")
 }
 
+// A full disk refuses writes, lets reads and deletes through, and ends by
+// itself.
+func TestFullDiskRefusesWrites(t *testing.T) {
+	l := newLab(t)
+	m := l.session()
+	m.do("SET", "old", "1")
+	l.fs.Inject(vfs.Fault{Op: vfs.OpCreate, Path: "wal", Err: syscall.ENOSPC, Sticky: true})
+	some := strings.Repeat("v", 10_000)
+	eventually(t, "the next segment cannot be prepared", func() bool {
+		m.do("SET", "k", some)
+		return l.srv.noSpace() != nil
+	})
+	last := l.eng.Last()
+	require.Contains(t, m.do("SET", "k", "2"), "-MISCONF Errors writing to the AOF file: ")
+	require.Contains(t, m.do("IDEM", "op", "BEGIN", "fp", "me", "1000"), "-MISCONF")
+	require.Equal(t, last, l.eng.Last())
+	require.Equal(t, "$1\r\n1\r\n", m.do("GET", "old"))
+	require.Equal(t, ":1\r\n", m.do("DEL", "old"))
+	l.srv.tick(m.ex)
+	require.Contains(t, l.logs.String(), "Writes are refused: MISCONF")
+}

@@ -2,6 +2,9 @@ package server
 
 import "github.com/hapaxkv/hapax/internal/wal"
 
+// maxUnwritten bounds what is appended while the syncer waits for the disk.
+const maxUnwritten = 64 << 20
+
 // settle ends a round: replies that are durable leave, the rest is committed
 // here or left to the syncer, and follows.
 func (l *loop) settle() {
@@ -18,6 +21,9 @@ func (l *loop) settle() {
 	}
 	if log := eng.Log(); log != nil && target > durable {
 		inLoop := l.place.inLoop(l.ex.tun, log.SyncLatencyMicro())
+		if !inLoop && log.BufferBytes() > maxUnwritten {
+			inLoop = true // the disk is far behind: nobody goes on until it caught up (I12)
+		}
 		l.inLoop.Store(inLoop)
 		if inLoop {
 			l.ex.tally.groupCommits++

@@ -40,9 +40,9 @@ func (s *Server) statsServer(st *command.Stats, ex *executor) {
 	st.ServerTimeMicro, st.T = ex.nowMilli*1000, ex.nowMilli
 	st.ClockOffsetMilli = s.eng.Clock.OffsetMilli()
 	st.Backend = "memory"
-	if s.backend != nil {
-		st.Backend = s.backend.name()
-		st.SyncPlace, st.ParkedClients = s.backend.syncPlace(), s.backend.parked()
+	if b := s.backend.Load(); b != nil {
+		st.Backend = (*b).name()
+		st.SyncPlace, st.ParkedClients = (*b).syncPlace(), (*b).parked()
 	}
 	st.Loading = s.eng.Loading()
 	st.LoadDone, st.LoadTotal = s.eng.Progress()

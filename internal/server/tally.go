@@ -25,7 +25,6 @@ type tally struct {
 	errorReplies, protocolErrors                 int64
 	outputLimitCloses, queryLimitCloses, evicted int64
 	groupCommits, groupedReplies                 int64
-	publishedMilli                               int64
 }
 
 // rowTally is one row of the command table.

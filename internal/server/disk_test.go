@@ -1,0 +1,133 @@
+package server
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hapaxkv/hapax/internal/vfs"
+)
+
+// places are where a commit of a loop can run.
+func places(t *testing.T, test func(t *testing.T, v variant, place string)) {
+	everywhere(t, func(t *testing.T, v variant) {
+		test(t, v, "loop")
+	})
+	if loopsAvailable {
+		for _, loops := range []int{1, 4} {
+			t.Run("syncer-"+variant{"epoll", loops}.String(), func(t *testing.T) {
+				t.Parallel()
+				test(t, variant{"epoll", loops}, "syncer")
+			})
+		}
+	}
+}
+
+// (I5) over sockets, with a disk that stands still: what observed the write
+// that waits for it gets no answer; on the syncer's thread, others do.
+func TestSlowDiskHoldsRepliesBack(t *testing.T) {
+	places(t, func(t *testing.T, v variant, place string) {
+		l := serve(t, v, tuned(func(t *Tunables) { t.SyncPlace = place }))
+		writer, reader, other := l.dial(), l.dial(), l.dial()
+		require.Equal(t, "+OK", other.do("SET", "mine", "1"))
+		require.Equal(t, "+PONG", reader.do("PING"))
+
+		entered, release := l.slowSync()
+		before := l.eng.Durable()
+		writer.send(request("SET", "a", "1"))
+		<-entered
+		reader.send(request("GET", "a"))
+		if place == "syncer" || v.backend == "goroutine" {
+			require.Equal(t, "1", other.do("GET", "mine"), "another slot does not wait")
+			require.Equal(t, "+PONG", other.do("PING"))
+		}
+		if place == "syncer" {
+			eventually(t, "both are parked", func() bool { return (*l.srv.backend.Load()).parked() == 2 })
+			require.Equal(t, "syncer", (*l.srv.backend.Load()).syncPlace())
+		}
+		require.Equal(t, before, l.eng.Durable())
+		require.False(t, writer.hasAnswer(), "an answer before the sync")
+		require.False(t, reader.hasAnswer(), "an answer to a read before the sync of what it read")
+		release()
+		writer.expect("+OK\r\n")
+		reader.expect("$1\r\n1\r\n")
+	})
+}
+
+// hasAnswer says whether something can be read at this moment.
+func (p *peer) hasAnswer() bool {
+	p.t.Helper()
+	require.NoError(p.t, p.Conn.SetReadDeadline(past))
+	_, err := p.r.Peek(1)
+	require.NoError(p.t, p.Conn.SetReadDeadline(never))
+	return err == nil
+}
+
+// (I8) over sockets: a failed sync releases no reply, closes connections, and
+// Serve says why.
+func TestFailedSyncStopsTheServer(t *testing.T) {
+	places(t, func(t *testing.T, v variant, place string) {
+		l := serve(t, v, tuned(func(t *Tunables) { t.SyncPlace = place }))
+		peers := make([]*peer, 8)
+		for i := range peers {
+			peers[i] = l.dial()
+			require.Equal(t, "+OK", peers[i].do("SET", "a", "0"))
+		}
+		l.fs.Inject(vfs.Fault{Op: vfs.OpSync, Path: "wal", Err: errDisk, Sticky: true})
+		var all sync.WaitGroup
+		for _, p := range peers {
+			all.Go(func() {
+				// Some may find the connection closed already.
+				_, _ = p.Conn.Write([]byte(request("SET", "a", "1") + request("GET", "a")))
+				p.expectEnd()
+			})
+		}
+		all.Wait()
+		require.ErrorIs(t, <-l.served, errDisk)
+		l.served = nil
+		require.Equal(t, l.eng.Durable(), l.eng.Synced())
+		require.Less(t, l.eng.Durable(), l.eng.Last())
+	})
+}
+
+// Pipelined writers on the syncer's thread: replies keep their order while
+// commits overtake each other.
+func TestSyncerKeepsOrder(t *testing.T) {
+	places(t, func(t *testing.T, v variant, place string) {
+		l := serve(t, v, tuned(func(t *Tunables) { t.SyncPlace = place }))
+		var all sync.WaitGroup
+		for range 8 {
+			p := l.dial()
+			all.Go(func() {
+				for n := range 50 {
+					p.send(request("SET", "k", "v") + request("GET", "k") + request("ECHO", "x") + request("DBSIZE"))
+					p.expect("+OK\r\n$1\r\nv\r\n$1\r\nx\r\n:1\r\n")
+					_ = n
+				}
+			})
+		}
+		all.Wait()
+		require.Equal(t, l.eng.Last(), l.eng.Durable())
+	})
+}
+
+// In auto the place follows the measured latency, and comes back.
+func TestAutoPlaceFollowsTheDisk(t *testing.T) {
+	if !loopsAvailable {
+		t.Skip("needs the epoll loop")
+	}
+	t.Parallel()
+	l := serve(t, variant{"epoll", 1}, tuned(func(t *Tunables) { t.SyncPlace, t.SyncThresholdMicro = "auto", 1<<40 }))
+	p := l.dial()
+	write := func() string {
+		require.Equal(t, "+OK", p.do("SET", "a", "1"))
+		return (*l.srv.backend.Load()).syncPlace()
+	}
+	require.Equal(t, "loop", write())
+	l.srv.Retune(Tunables{SyncPlace: "auto", SyncThresholdMicro: 1}) // any disk is slower
+	eventually(t, "syncer", func() bool { return write() == "syncer" })
+	require.Contains(t, p.do("INFO", "hapax"), "syncer")
+	l.srv.Retune(Tunables{SyncPlace: "auto", SyncThresholdMicro: 1 << 40})
+	eventually(t, "loop", func() bool { return write() == "loop" })
+}
