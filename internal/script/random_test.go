@@ -57,13 +57,19 @@ func (g *generator) value() string {
 
 func (g *generator) db() string { return g.of("0", "0", "1", "2", "16", "-1", "x") }
 
-// Times are far off or past, never near: the two servers' clocks differ.
+// Relative times are far off or past, never near, and never twice the same:
+// the two servers' clocks differ a little, which must not decide an EXPIRE GT.
 func (g *generator) seconds() string {
-	return g.of("1000", "5000", "100000", "1000", "5000", "0", "-1", "9223372036854775", "9223372036854775807", "x", "1.5")
+	return g.of(g.far(""), g.far(""), g.far(""), g.far(""), "0", "-1", "9223372036854775", "9223372036854775807", "x", "1.5")
 }
 
 func (g *generator) milli() string {
-	return g.of("1000000", "5000000", "1000000", "5000000", "0", "-1", "9223372036854775807", "x")
+	return g.of(g.far("000"), g.far("000"), g.far("000"), "0", "-1", "9223372036854775807", "x")
+}
+
+// far is a number of seconds, with the zeros that make it milliseconds.
+func (g *generator) far(zeros string) string {
+	return fmt.Sprintf("%d%s", 1000+2*clockToleranceMilli/1000*g.rnd.IntN(50_000_000), zeros)
 }
 
 func (g *generator) atSeconds() string {
