@@ -185,6 +185,25 @@ func TestCommandDocs(t *testing.T) {
 	require.Equal(t, replySet{"syscmd"}, at(at(h.reply("COMMAND", "DOCS", "debug"), "debug"), "doc_flags"))
 }
 
+func TestSyntaxNotation(t *testing.T) {
+	t.Parallel()
+	for syntax, want := range map[string]string{
+		"[x ...]":              "x:string?+",
+		"x [x ...]":            "x:string+",
+		"x [y ...]":            "x:string y:string?+",
+		"<A | B> ...":          "a-b:oneof+(a:pure-token=A b:pure-token=B)",
+		"[A x y [x y ...]]":    "x-y:block=A?+(x:string y:string)",
+		"[x | y z]":            "x-y-z:oneof?(x:string y-z:block(y:string z:string))",
+		"x [WITH y]":           "x:string y:string=WITH?",
+		"<FIRST x | SECOND y>": "x-y:oneof(x:string=FIRST y:string=SECOND)",
+	} {
+		h := newHarness(t)
+		row := Command{full: "x", Syntax: syntax}
+		writeSyntax(&h.ctx, row.parseSyntax())
+		require.Equal(t, want, tree(h.read()), syntax)
+	}
+}
+
 // TestSyntaxNeverPanics: a notation that is wrong yields something.
 func TestSyntaxNeverPanics(t *testing.T) {
 	t.Parallel()

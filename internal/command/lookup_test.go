@@ -36,6 +36,17 @@ func TestLookupInAnyCase(t *testing.T) {
 		require.Nil(t, Lookup([]byte(name)), "%q", name)
 	}
 	require.Nil(t, Lookup([]byte("\x07\x05\x14")), "GET without bits 5 and 6")
+	// Names that agree in all that fits a word.
+	for _, name := range []string{"incrbyflyyy", "randomkex", "pexpireax"} {
+		require.Nil(t, Lookup([]byte(name)), name)
+	}
+	for _, c := range All() {
+		longer := []byte(c.Name)
+		for range 2000 { // of so many lengths some begin to look in the right place
+			longer = append(longer, 'x')
+			require.Nil(t, Lookup(longer))
+		}
+	}
 }
 
 func TestResolveErrors(t *testing.T) {

@@ -65,17 +65,22 @@ func (p *syntaxParser) take() string {
 }
 
 // sequence parses up to the end of an alternative. repeats is true when it
-// ended in "...".
+// ended in "..." that doesn't belong to a group before it.
 func (p *syntaxParser) sequence() (args []syntaxArg, repeats bool) {
+	afterGroup := false
 	for {
 		switch w := p.peek(); {
 		case w == "" || w == "|" || w == "]" || w == ">":
 			return args, repeats
 		case w == "...":
 			p.take()
-			repeats = true
+			if afterGroup {
+				args[len(args)-1].multiple = true
+			}
+			repeats = !afterGroup
 		case w == "[" || w == "<":
 			p.take()
+			afterGroup = w == "<"
 			group, groupRepeats := p.group(w == "[")
 			if tail := len(args) - len(group.members()); groupRepeats && tail >= 0 && sameNames(args[tail:], group.members()) {
 				args = append(args[:tail], repeated(args[tail:]))
@@ -89,6 +94,7 @@ func (p *syntaxParser) sequence() (args []syntaxArg, repeats bool) {
 			return append(args, withToken(w, rest)), restRepeats
 		default:
 			args = append(args, syntaxArg{name: p.take(), kind: "string", keySpec: -1})
+			afterGroup = false
 		}
 	}
 }
