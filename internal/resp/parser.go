@@ -101,6 +101,10 @@ func (p *Parser) InBulk() bool { return p.inBulk }
 // empty afterwards; an unfinished request goes on unharmed.
 func (p *Parser) Release() { p.args = nil }
 
+// Reset forgets an unfinished request, whose bytes will be given in again from
+// an earlier place.
+func (p *Parser) Reset() { p.restart() }
+
 // restart makes the parser ready for the next request's first byte. Args stay.
 func (p *Parser) restart() {
 	p.started, p.inBulk = false, false

@@ -76,7 +76,7 @@ func TestClientsMeddleWithEachOther(t *testing.T) {
 					victim, p := l.dial(), l.dial()
 					p.do("CLIENT", "SETNAME", "n"+strconv.Itoa(i))
 					id := victim.id()
-					victim.send(request("WAIT", "1", "0"))
+					victim.send(wire("WAIT", "1", "0"))
 					eventually(t, "unblocked", func() bool { return p.do("CLIENT", "UNBLOCK", id) == ":1" })
 					victim.expect(":0\r\n")
 					p.do("CLIENT", "LIST")
@@ -98,18 +98,18 @@ func TestBlockedWait(t *testing.T) {
 		l := serve(t, v)
 		p, other := l.dial(), l.dial()
 		// What was sent behind it waits with it.
-		p.send(request("SET", "a", "1") + request("WAIT", "1", "30") + request("GET", "a"))
+		p.send(wire("SET", "a", "1") + wire("WAIT", "1", "30") + wire("GET", "a"))
 		p.expect("+OK\r\n:0\r\n$1\r\n1\r\n")
 
 		id := p.id()
-		p.send(request("WAIT", "1", "0") + request("PING"))
+		p.send(wire("WAIT", "1", "0") + wire("PING"))
 		eventually(t, "blocked", func() bool { return strings.Contains(other.do("INFO", "clients"), "blocked_clients:1") })
 		require.Contains(t, other.do("CLIENT", "LIST", "ID", id), "flags=b")
 		require.Equal(t, ":1", other.do("CLIENT", "UNBLOCK", id, "ERROR"))
 		p.expect("-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n+PONG\r\n")
 		require.Equal(t, ":0", other.do("CLIENT", "UNBLOCK", id), "it waits no more")
 
-		p.send(request("WAIT", "1", "0"))
+		p.send(wire("WAIT", "1", "0"))
 		eventually(t, "blocked", func() bool { return l.srv.clients.waiting.Load() == 1 })
 		p.Close()
 		eventually(t, "a blocked client that went away is forgotten", func() bool {
@@ -123,7 +123,7 @@ func TestKillOfABlockedClient(t *testing.T) {
 		l := serve(t, v)
 		p, other := l.dial(), l.dial()
 		id := p.id()
-		p.send(request("WAIT", "1", "0"))
+		p.send(wire("WAIT", "1", "0"))
 		eventually(t, "blocked", func() bool { return l.srv.clients.waiting.Load() == 1 })
 		require.Equal(t, ":1", other.do("CLIENT", "KILL", "ID", id))
 		p.expectEnd()
@@ -135,7 +135,7 @@ func TestStopWithABlockedClient(t *testing.T) {
 	everywhere(t, func(t *testing.T, v variant) {
 		l := serve(t, v)
 		p := l.dial()
-		p.send(request("WAIT", "1", "0"))
+		p.send(wire("WAIT", "1", "0"))
 		eventually(t, "blocked", func() bool { return l.srv.clients.waiting.Load() == 1 })
 		require.NoError(t, l.halt())
 		p.expectEnd()
@@ -147,7 +147,7 @@ func TestWaitAOF(t *testing.T) {
 	everywhere(t, func(t *testing.T, v variant) {
 		l := serve(t, v)
 		p := l.dial()
-		p.send(request("SET", "a", "1") + request("WAITAOF", "1", "0", "0"))
+		p.send(wire("SET", "a", "1") + wire("WAITAOF", "1", "0", "0"))
 		p.expect("+OK\r\n")
 		require.Equal(t, "[:1 :0]", p.reply())
 	})

@@ -35,9 +35,9 @@ func TestSlowDiskHoldsRepliesBack(t *testing.T) {
 
 		entered, release := l.slowSync()
 		before := l.eng.Durable()
-		writer.send(request("SET", "a", "1"))
+		writer.send(wire("SET", "a", "1"))
 		<-entered
-		reader.send(request("GET", "a"))
+		reader.send(wire("GET", "a"))
 		if place == "syncer" || v.backend == "goroutine" {
 			require.Equal(t, "1", other.do("GET", "mine"), "another slot does not wait")
 			require.Equal(t, "+PONG", other.do("PING"))
@@ -79,7 +79,7 @@ func TestFailedSyncStopsTheServer(t *testing.T) {
 		for _, p := range peers {
 			all.Go(func() {
 				// Some may find the connection closed already.
-				_, _ = p.Conn.Write([]byte(request("SET", "a", "1") + request("GET", "a")))
+				_, _ = p.Conn.Write([]byte(wire("SET", "a", "1") + wire("GET", "a")))
 				p.expectEnd()
 			})
 		}
@@ -101,7 +101,7 @@ func TestSyncerKeepsOrder(t *testing.T) {
 			p := l.dial()
 			all.Go(func() {
 				for n := range 50 {
-					p.send(request("SET", "k", "v") + request("GET", "k") + request("ECHO", "x") + request("DBSIZE"))
+					p.send(wire("SET", "k", "v") + wire("GET", "k") + wire("ECHO", "x") + wire("DBSIZE"))
 					p.expect("+OK\r\n$1\r\nv\r\n$1\r\nx\r\n:1\r\n")
 					_ = n
 				}

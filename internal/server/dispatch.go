@@ -21,24 +21,27 @@ var (
 	errLoading error = command.Error("LOADING Redis is loading the dataset in memory")
 )
 
-// dispatch runs one request:
+// A request's way, from parseAhead to its reply:
 //
-//  1. find its row, check the number of arguments;
+//  1. find its row, check the number of arguments, extract the keys (I11);
+//     of a pipeline, for several requests at once;
 //  2. check that the session may: authentication;
 //  3. check that the server can: loading;
 //  4. group eligibility: may it run while earlier replies wait;
 //  5. room in memory and on disk, before anything is appended;
-//  6. extract the keys (I11), lock their shards (I6);
+//  6. lock the shards of its keys (I6);
 //  7. run; what it observed becomes the session's (I5);
 //  8. on an error roll the reply back to its beginning;
 //  9. count.
 //
 // Refusals of steps 1 to 3 and 5 are replies like any other.
-func (ex *executor) dispatch(s *Session, args [][]byte) verdict {
-	cmd, err := command.Resolve(args)
+
+// dispatch is steps 2 to 9.
+func (ex *executor) dispatch(s *Session, r *request) verdict {
+	cmd, err := r.cmd, r.err
 	switch {
 	case err != nil:
-		if cmd == nil && isHTTP(args[0]) {
+		if cmd == nil && isHTTP(r.args[0]) {
 			ex.refuseHTTP(s)
 			return answered
 		}
@@ -57,7 +60,7 @@ func (ex *executor) dispatch(s *Session, args [][]byte) verdict {
 	if err != nil {
 		ex.refuse(cmd, err)
 	} else {
-		ex.execute(s, cmd, args, mark)
+		ex.execute(s, r, mark)
 	}
 	if skipping || s.state.Reply == command.ReplyOff || s.state.Reply == command.ReplySkipNext {
 		ex.out.Buf = ex.out.Buf[:mark]
@@ -92,14 +95,13 @@ func (s *Session) beginReply() (skipping bool) {
 }
 
 // execute is steps 6 to 9.
-func (ex *executor) execute(s *Session, cmd *command.Command, args [][]byte, mark int) {
+func (ex *executor) execute(s *Session, r *request, mark int) {
+	cmd := r.cmd
 	row := &ex.tally.rows[cmd.ID()]
-	started := ex.tally.begin(row, cmd, len(args), ex.srv.eng.Clock)
+	started := ex.tally.begin(row, cmd, len(r.args), ex.srv.eng.Clock)
 
 	c := &ex.ctx
-	c.Cmd, c.Args, c.Block = cmd, args, nil
-	ex.keys = command.AppendKeys(ex.keys[:0], cmd, args)
-	c.Keys = ex.keys
+	c.Cmd, c.Args, c.Keys, c.Block = cmd, r.args, r.keys, nil
 	var err error
 	if ex.tx == nil {
 		err = cmd.Run(c) // loading: such a row uses no transaction
@@ -129,8 +131,8 @@ func (ex *executor) transact(s *Session, cmd *command.Command) error {
 	tx.Begin(ex.nowMilli, s.state.DB)
 	switch cmd.Lock {
 	case command.LockByKeys:
-		if len(ex.keys) > 0 {
-			tx.LockKeys(ex.keys)
+		if len(ex.ctx.Keys) > 0 {
+			tx.LockKeys(ex.ctx.Keys)
 		}
 	case command.LockEvery:
 		tx.LockAll()

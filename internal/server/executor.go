@@ -25,8 +25,11 @@ type executor struct {
 	ctx  command.Ctx
 	out  resp.Writer
 	host host
-	keys []shard.Key
 	cur  *Session // whose commands run
+
+	ahead     []request   // requests parsed and not run yet
+	aheadArgs [][]byte    // their arguments, when there are several
+	keys      []shard.Key // their keys
 
 	rnd     *rand.PCG
 	buffers bufferStack
@@ -73,8 +76,8 @@ func (ex *executor) end() {
 	if cap(ex.ctx.Scratch) > keptScratchBytes {
 		ex.ctx.Scratch = nil
 	}
-	if cap(ex.keys) > keptKeys {
-		ex.keys = nil
+	if cap(ex.keys) > keptKeys || cap(ex.aheadArgs) > keptKeys {
+		ex.keys, ex.aheadArgs, ex.ahead = nil, nil, nil
 	}
 	ex.ctx.Keys = nil
 }

@@ -205,7 +205,7 @@ func (p *peer) expectEnd() {
 // a bulk string or flat array.
 func (p *peer) do(args ...string) string {
 	p.t.Helper()
-	p.send(request(args...))
+	p.send(wire(args...))
 	return p.reply()
 }
 
@@ -234,8 +234,8 @@ func (p *peer) reply() string {
 	return line
 }
 
-// request encodes args as clients do.
-func request(args ...string) string {
+// wire encodes args as clients do.
+func wire(args ...string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "*%d\r\n", len(args))
 	for _, a := range args {
@@ -273,7 +273,7 @@ func (m *mem) ask(text string) string {
 // do is ask of one request.
 func (m *mem) do(args ...string) string {
 	m.t.Helper()
-	return m.ask(request(args...))
+	return m.ask(wire(args...))
 }
 
 var errDisk = errors.New("disk broke")

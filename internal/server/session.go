@@ -74,41 +74,62 @@ func (s *Session) run(ex *executor, data []byte) (used int) {
 	s.enter(ex)
 	defer s.leave(ex)
 	if s.held != nil && s.stop == running {
-		args := s.held
-		s.held = nil
-		s.state.Pipelined = len(data) > 0
-		if ex.dispatch(s, args) == mustWait {
-			s.held, s.stop = args, stopBarrier
-		}
-		s.afterCommand(ex)
+		s.runHeld(ex, len(data) > 0)
 	}
 	for s.stop == running {
-		n, err := s.parser.Next(data[used:])
-		if err != nil {
+		if err := ex.parseAhead(s, data[used:]); err != nil {
 			s.protocolError(ex, err)
-			return len(data)
-		}
-		if n == 0 {
 			break
 		}
-		if args := s.parser.Args(); len(args) > 0 {
-			s.state.Pipelined = used+n < len(data)
-			if ex.dispatch(s, args) == mustWait {
-				s.stop = stopBarrier
-				if data[used] != '*' {
-					s.hold(args)
-					used += n
-				}
-				break
-			}
-			s.afterCommand(ex)
+		if len(ex.ahead) == 0 {
+			break
 		}
-		used += n
+		used += s.runAhead(ex, data[used:])
 	}
 	if s.stop == stopEnd {
 		return len(data)
 	}
 	return used
+}
+
+// runAhead runs what parseAhead found in data and says how many bytes that
+// used up. When the session stops on the way, the rest is parsed again later.
+func (s *Session) runAhead(ex *executor, data []byte) (used int) {
+	for i := range ex.ahead {
+		r := &ex.ahead[i]
+		s.state.Pipelined = r.end < len(data)
+		if len(r.args) > 0 {
+			if ex.dispatch(s, r) == mustWait {
+				s.stop = stopBarrier
+				if data[used] != '*' {
+					s.hold(r.args)
+					used = r.end
+				}
+				s.parser.Reset()
+				return used
+			}
+			s.afterCommand(ex)
+		}
+		used = r.end
+		if s.stop != running && i+1 < len(ex.ahead) {
+			s.parser.Reset()
+			return used
+		}
+	}
+	return used
+}
+
+// runHeld runs an inline request that had to wait.
+func (s *Session) runHeld(ex *executor, more bool) {
+	r := request{args: s.held}
+	s.held = nil
+	ex.prepare(&r)
+	s.state.Pipelined = more
+	if ex.dispatch(s, &r) == mustWait {
+		s.held, s.stop = r.args, stopBarrier
+		return
+	}
+	s.afterCommand(ex)
 }
 
 // enter and leave lend the executor the session's output, so that handlers

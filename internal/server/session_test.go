@@ -13,9 +13,9 @@ import (
 )
 
 func TestAnyShapeOfArrival(t *testing.T) {
-	text := request("SET", "a", "1") + "PING\r\n" + request("GET", "a") + "\r\n*0\r\n" +
-		"set b \"x y\"\r\n" + request("GET", "b") + request("NOSUCH", "q") + request("CLIENT", "ID") +
-		request("SET", "big", strings.Repeat("v", 200_000)) + request("STRLEN", "big") + "echo 'last'\r\n"
+	text := wire("SET", "a", "1") + "PING\r\n" + wire("GET", "a") + "\r\n*0\r\n" +
+		"set b \"x y\"\r\n" + wire("GET", "b") + wire("NOSUCH", "q") + wire("CLIENT", "ID") +
+		wire("SET", "big", strings.Repeat("v", 200_000)) + wire("STRLEN", "big") + "echo 'last'\r\n"
 	for _, size := range []int{1, 2, 7, 4096, readBytes, len(text)} {
 		m := newLab(t).session()
 		var got strings.Builder
@@ -49,7 +49,7 @@ func TestProtocolErrorAnswersAndCloses(t *testing.T) {
 func TestProtocolErrorStopsWhatFollows(t *testing.T) {
 	l := newLab(t)
 	m := l.session()
-	m.ask("*1\r\n+x\r\n" + request("SET", "a", "1"))
+	m.ask("*1\r\n+x\r\n" + wire("SET", "a", "1"))
 	require.Equal(t, "$-1\r\n", l.session().do("GET", "a"))
 }
 
@@ -74,7 +74,7 @@ func TestAuthentication(t *testing.T) {
 	require.Contains(t, m.do("AUTH", "wrong"), "-WRONGPASS")
 	require.Equal(t, "-NOAUTH Authentication required.\r\n", m.do("GET", "a"))
 	// Arguments over the small limits go through in the same pipeline as AUTH.
-	require.Equal(t, "+OK\r\n+OK\r\n", m.ask(request("AUTH", "secret")+request("SET", "a", strings.Repeat("v", 20_000))))
+	require.Equal(t, "+OK\r\n+OK\r\n", m.ask(wire("AUTH", "secret")+wire("SET", "a", strings.Repeat("v", 20_000))))
 	require.Equal(t, ":20000\r\n", m.do("STRLEN", "a"))
 
 	fresh := l.session()
@@ -153,7 +153,7 @@ func TestOutputPausesExecution(t *testing.T) {
 	l := newLab(t, tuned(func(t *Tunables) { t.OutputPauseBytes = 10_000 }))
 	m := l.session()
 	require.Equal(t, "+OK\r\n", m.do("SET", "k", strings.Repeat("v", 4000)))
-	m.feed(strings.Repeat(request("GET", "k"), 400))
+	m.feed(strings.Repeat(wire("GET", "k"), 400))
 	require.Less(t, m.Held(), 10_000+2*4100, "one reply over the limit, no more")
 	require.EqualValues(t, 1+3, m.stat("").Commands)
 	require.NoError(t, m.Settle())
@@ -166,7 +166,7 @@ func TestLargeReplyIsDelivered(t *testing.T) {
 	m := l.session()
 	big := strings.Repeat("v", 1_000_000)
 	require.Equal(t, "+OK\r\n", m.do("SET", "k", big))
-	require.Equal(t, "$1000000\r\n"+big+"\r\n+PONG\r\n", m.ask(request("GET", "k")+"PING\r\n"))
+	require.Equal(t, "$1000000\r\n"+big+"\r\n+PONG\r\n", m.ask(wire("GET", "k")+"PING\r\n"))
 	require.False(t, m.Closed())
 }
 
@@ -188,13 +188,13 @@ func TestHotCommandsAllocateNothing(t *testing.T) {
 	m.do("IDEM", "done", "BEGIN", "fp", "owner", "60000")
 	require.Equal(t, ":1\r\n", m.do("IDEM", "done", "COMPLETE", "fp", "owner", "result"))
 	for name, text := range map[string]string{
-		"GET":            request("GET", "key"),
-		"GET of nothing": request("GET", "none"),
-		"SET existing":   request("SET", "key", "VALUE"),
-		"IDEM pending":   request("IDEM", "op", "BEGIN", "fp", "other", "60000"),
-		"IDEM conflict":  request("IDEM", "op", "BEGIN", "fp2", "other", "60000"),
-		"IDEM completed": request("IDEM", "done", "BEGIN", "fp", "other", "60000"),
-		"pipeline":       strings.Repeat(request("GET", "key")+request("SET", "key", "other"), 20),
+		"GET":            wire("GET", "key"),
+		"GET of nothing": wire("GET", "none"),
+		"SET existing":   wire("SET", "key", "VALUE"),
+		"IDEM pending":   wire("IDEM", "op", "BEGIN", "fp", "other", "60000"),
+		"IDEM conflict":  wire("IDEM", "op", "BEGIN", "fp2", "other", "60000"),
+		"IDEM completed": wire("IDEM", "done", "BEGIN", "fp", "other", "60000"),
+		"pipeline":       strings.Repeat(wire("GET", "key")+wire("SET", "key", "other"), 20),
 	} {
 		b := []byte(text)
 		n := testing.AllocsPerRun(500, func() {
@@ -273,7 +273,7 @@ func TestPanicStopsTheProcess(t *testing.T) {
 	require.PanicsWithValue(t, "session: broken handler", func() {
 		defer l.srv.reportPanic("session")
 		m.s.enter(m.ex)
-		m.ex.execute(&m.s, &row, [][]byte{[]byte("ping")}, 0)
+		m.ex.execute(&m.s, &request{cmd: &row, args: [][]byte{[]byte("ping")}}, 0)
 	})
 	require.Contains(t, l.logs.String(), "=== BUG ===")
 	require.Contains(t, l.logs.String(), "session_test.go")
@@ -299,4 +299,30 @@ func TestFullDiskRefusesWrites(t *testing.T) {
 	require.Equal(t, ":1\r\n", m.do("DEL", "old"))
 	l.srv.tick(m.ex)
 	require.Contains(t, l.logs.String(), "Writes are refused: MISCONF")
+}
+
+// Requests are parsed ahead of their turn; that must not show.
+func TestParsingAheadDoesNotShow(t *testing.T) {
+	ping := wire("PING")
+	l := newLab(t, tuned(func(t *Tunables) { t.OutputPauseBytes = 5000 }))
+	m := l.session()
+	require.Equal(t, "+OK\r\n", m.do("SET", "k", strings.Repeat("v", 3000)))
+	value := "$3000\r\n" + strings.Repeat("v", 3000) + "\r\n"
+
+	require.Equal(t, strings.Repeat("+PONG\r\n", 3)+"-ERR Protocol error: invalid bulk length\r\n",
+		l.session().ask(ping+ping+ping+"*1\r\n$x\r\n"+ping), "an error comes after the replies before it")
+
+	// Stopped in the middle by its output, with half a request behind.
+	half := wire("ECHO", "half")
+	m.feed(strings.Repeat(wire("GET", "k"), 10) + half[:9])
+	require.NoError(t, m.Settle())
+	require.Equal(t, strings.Repeat(value, 10), string(m.Output()))
+	require.Equal(t, "$4\r\nhalf\r\n", m.ask(half[9:]))
+
+	// What one request changes holds for the next.
+	require.Equal(t, "+OK\r\n$-1\r\n+OK\r\n"+value, m.ask(wire("SELECT", "3")+wire("GET", "k")+wire("SELECT", "0")+wire("GET", "k")))
+	require.Contains(t, m.ask(wire("GET", "none")+wire("HELLO", "3")+wire("GET", "none")), "$-1\r\n%")
+	require.Equal(t, "_\r\n", m.do("GET", "none"))
+	require.Equal(t, ":1\r\n"+strings.Repeat("+PONG\r\n", 100)+":2\r\n",
+		m.ask(wire("INCR", "n")+strings.Repeat(ping, 100)+wire("INCR", "n")))
 }

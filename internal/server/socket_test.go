@@ -51,7 +51,7 @@ func TestLongPipelineStarvesNobody(t *testing.T) {
 		const commands = 100_000
 		var sent sync.WaitGroup
 		sent.Go(func() {
-			b := []byte(strings.Repeat(request("INCR", "n"), 1000))
+			b := []byte(strings.Repeat(wire("INCR", "n"), 1000))
 			for range commands / 1000 {
 				if _, err := long.Conn.Write(b); err != nil {
 					t.Errorf("write: %v", err)
@@ -73,7 +73,7 @@ func TestBarrierPipelineOverSockets(t *testing.T) {
 	everywhere(t, func(t *testing.T, v variant) {
 		l := serve(t, v)
 		p := l.dial()
-		p.send(strings.Repeat(request("SET", "a", "1")+request("DBSIZE")+request("CLIENT", "GETNAME")+request("GET", "a"), 100))
+		p.send(strings.Repeat(wire("SET", "a", "1")+wire("DBSIZE")+wire("CLIENT", "GETNAME")+wire("GET", "a"), 100))
 		p.expect(strings.Repeat("+OK\r\n:1\r\n$-1\r\n$1\r\n1\r\n", 100))
 		require.Equal(t, "+PONG", p.do("PING"), "and input is watched again")
 	})
@@ -83,7 +83,7 @@ func TestBytesOneAtATime(t *testing.T) {
 	everywhere(t, func(t *testing.T, v variant) {
 		l := serve(t, v)
 		p := l.dial()
-		for _, c := range []byte(request("SET", "a", "12345") + "get a\r\n" + request("STRLEN", "a")) {
+		for _, c := range []byte(wire("SET", "a", "12345") + "get a\r\n" + wire("STRLEN", "a")) {
 			p.send(string([]byte{c}))
 		}
 		p.expect("+OK\r\n$5\r\n12345\r\n:5\r\n")
@@ -97,7 +97,7 @@ func TestLargeValues(t *testing.T) {
 		for _, size := range []int{0, 1, readBytes/2 - 1, readBytes, readBytes + 1, 5_000_000} {
 			value := strings.Repeat("v", size)
 			require.Equal(t, "+OK", p.do("SET", "k", value))
-			p.send(request("GET", "k") + request("SET", "k2", value) + request("STRLEN", "k2"))
+			p.send(wire("GET", "k") + wire("SET", "k2", value) + wire("STRLEN", "k2"))
 			p.expect(fmt.Sprintf("$%d\r\n%s\r\n+OK\r\n:%d\r\n", size, value, size))
 		}
 	})
@@ -212,7 +212,7 @@ func TestNeverReadingClientsStaySmall(t *testing.T) {
 		require.Equal(t, "+OK", p.do("SET", "big", strings.Repeat("v", 1<<20)))
 		const clients = 10
 		for range clients {
-			l.dial().send(strings.Repeat(request("GET", "big"), 400))
+			l.dial().send(strings.Repeat(wire("GET", "big"), 400))
 		}
 		eventually(t, "all are stopped by their output", func() bool {
 			stopped := 0
@@ -242,7 +242,7 @@ func TestSlowReaderGetsEverything(t *testing.T) {
 		p := l.dial()
 		value := strings.Repeat("v", 1<<20)
 		require.Equal(t, "+OK", p.do("SET", "big", value))
-		p.send(strings.Repeat(request("GET", "big"), 50) + request("DBSIZE"))
+		p.send(strings.Repeat(wire("GET", "big"), 50) + wire("DBSIZE"))
 		for range 50 {
 			p.expect("$1048576\r\n" + value + "\r\n")
 		}
@@ -259,7 +259,7 @@ func TestOutputLimitCloses(t *testing.T) {
 		p := l.dial()
 		require.Equal(t, "+OK", p.do("SET", "big", strings.Repeat("v", 1<<20)))
 		lazy := l.dial()
-		lazy.send(strings.Repeat(request("GET", "big"), 30))
+		lazy.send(strings.Repeat(wire("GET", "big"), 30))
 		eventually(t, "the client that does not read is closed", func() bool {
 			return strings.Contains(l.logs.String(), "output buffer limits") && l.srv.clients.count.Load() == 1
 		})
@@ -273,7 +273,7 @@ func TestSoftOutputLimitCloses(t *testing.T) {
 		p := l.dial()
 		require.Equal(t, "+OK", p.do("SET", "big", strings.Repeat("v", 16<<20)))
 		lazy := l.dial()
-		lazy.send(request("GET", "big"))
+		lazy.send(wire("GET", "big"))
 		eventually(t, "closed", func() bool {
 			return strings.Contains(l.logs.String(), "output buffer limits") && l.srv.clients.count.Load() == 1
 		})
