@@ -10,7 +10,7 @@ FUZZTIME ?= 3s
 MODULES  = . e2e
 
 .DEFAULT_GOAL := build
-.PHONY: build run test race e2e-race kill fuzz lint fmt fmt-check vet tidy-check cross check bench bench-compare image clean
+.PHONY: build run test race e2e-race kill prove fuzz lint fmt fmt-check vet tidy-check cross check bench bench-compare image clean
 
 build: ## the server, static, in bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/server
@@ -30,6 +30,9 @@ e2e-race: ## the end-to-end tests against a server built with the race detector
 
 kill: ## SIGKILL under load, CYCLES times for each backend and number of loops
 	cd e2e && HAPAX_KILL_CYCLES=$(or $(CYCLES),50) $(GO) test -run 'TestKill' -v -timeout 0 .
+
+prove: ## break each invariant in a copy of the tree and see its test fail; minutes
+	HAPAX_PROVE=1 $(GO) test ./internal/lint -run 'TestMutationsApply|TestEveryBreakIsSeen' -v -timeout 30m
 
 fuzz: ## each fuzz target for FUZZTIME, from its committed seeds
 	tools/fuzz.sh $(FUZZTIME)
