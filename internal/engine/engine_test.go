@@ -6,12 +6,13 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/hapaxkv/hapax/internal/clock"
 	"github.com/hapaxkv/hapax/internal/op"
 	"github.com/hapaxkv/hapax/internal/shard"
 	"github.com/hapaxkv/hapax/internal/vfs"
 	"github.com/hapaxkv/hapax/internal/wal"
-	"github.com/stretchr/testify/require"
 )
 
 const startMilli = 1_800_000_000_000

@@ -44,7 +44,6 @@ var importers = map[string][]string{
 // libraries are the modules that the root module may use, and where.
 var libraries = map[string][]string{
 	"github.com/tidwall/redcon":     {"internal/resp"},
-	"github.com/cespare/xxhash/v2":  {"internal/shard"},
 	"golang.org/x/sys/unix":         {"internal/shard", "internal/vfs", "internal/netpoll", "internal/server", "internal/clock", "cmd/server"},
 	"github.com/stretchr/testify/*": {}, // tests only
 }
