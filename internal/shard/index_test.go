@@ -65,6 +65,25 @@ func TestOneSlotOfManyKeys(t *testing.T) {
 	require.Equal(t, int64(16384/4*slotRecBytes), s.Memory().UsedBytes)
 }
 
+// A segment shrinks with its keys, and an empty slot keeps nothing.
+func TestSegmentShrinks(t *testing.T) {
+	s, _ := newTestStore(t, 1, 1)
+	tx := s.NewTx()
+	const n = 600 // one segment
+	for i := range n {
+		set(t, tx, start, fmt.Sprintf("{tag}%d", i), "v", 0)
+	}
+	directory := int64(16384 * slotRecBytes)
+	require.Greater(t, s.Memory().IndexBytes, directory+50*bucketBytes)
+	for i := range n {
+		with(tx, start, 0, fmt.Sprintf("{tag}%d", i), func(k *Key) { require.True(t, tx.Delete(k)) })
+		if n-i-1 == 12 {
+			require.LessOrEqual(t, s.Memory().IndexBytes, directory+4*bucketBytes)
+		}
+	}
+	require.Equal(t, directory, s.Memory().UsedBytes)
+}
+
 // Keys whose hashes agree in every bit that places them pile up in one bucket
 // and those behind it, and are all found. Nobody who does not know the secrets
 // can bring this about.
