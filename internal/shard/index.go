@@ -189,6 +189,7 @@ func (ks *keyspace) pour(from word, to func(hash uint64) word) {
 	segment := ks.arena.at(from.ref())
 	for i := range from.buckets() {
 		b := bucketAt(segment, i)
+		ks.warm(b)
 		for c := range bucketCells {
 			if *tagAt(b, c) == 0 {
 				continue
@@ -199,6 +200,18 @@ func (ks *keyspace) pour(from word, to func(hash uint64) word) {
 			put(ks.arena.at(w.ref()), w.buckets(), w.home(hash), hash, r)
 		}
 	}
+}
+
+// warm loads the beginnings of all entries of a bucket, so that the waits for
+// memory overlap: pour would else wait for one after the other.
+func (ks *keyspace) warm(b unsafe.Pointer) {
+	sum := uint32(0)
+	for c := range bucketCells {
+		if r := *refIn(b, c); r != 0 {
+			sum += *(*uint32)(ks.arena.at(r))
+		}
+	}
+	ks.warmed += sum
 }
 
 // resize gives the leaf of t another number of buckets.

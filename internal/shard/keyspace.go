@@ -39,6 +39,7 @@ type keyspace struct {
 	entryTotal    int64 // its part of c.entryBytes
 	indexTotal    int64 // its part of c.indexBytes
 	c             *counters
+	warmed        uint32 // keeps what warm loads
 }
 
 // counters are a shard's, changed under its lock and read without it.
