@@ -2,6 +2,7 @@ package netpoll
 
 import (
 	"fmt"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,6 +16,10 @@ const batchEvents = 1024
 
 // Poller is one epoll instance with an eventfd that wakes it.
 type Poller struct {
+	// Eager makes Wait keep its processor for a millisecond before it lets the
+	// scheduler have it. Only for a goroutine that leaves others a processor.
+	Eager bool
+
 	epfd, wakefd int
 	raw          []unix.EpollEvent
 	events       []Event
@@ -78,7 +83,13 @@ func mask(i Interest) uint32 {
 // (negative: forever). The events are valid until the next Wait; an
 // interrupted wait returns none.
 func (p *Poller) Wait(timeoutMilli int) ([]Event, error) {
-	n, err := unix.EpollWait(p.epfd, p.raw, timeoutMilli)
+	n, err := 0, error(nil)
+	if p.Eager {
+		n, err = p.waitEagerly(timeoutMilli)
+	}
+	if n == 0 && err == nil && (timeoutMilli != 0 || !p.Eager) {
+		n, err = unix.EpollWait(p.epfd, p.raw, timeoutMilli)
+	}
 	if err == unix.EINTR {
 		return nil, nil
 	}
@@ -101,6 +112,24 @@ func (p *Poller) Wait(timeoutMilli int) ([]Event, error) {
 		})
 	}
 	return p.events, nil
+}
+
+// waitEagerly waits a millisecond at most, without telling the scheduler. A
+// wait that tells it loses its processor after 20 µs and must get one back,
+// which costs a busy server a futex call or two for each round: 10 to 30% of
+// its CPU per request without pipelining, 10% with 16 commands a pipeline.
+// The collector's signal interrupts the wait.
+func (p *Poller) waitEagerly(timeoutMilli int) (int, error) {
+	wait := uintptr(1)
+	if timeoutMilli == 0 {
+		wait = 0
+	}
+	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.epfd),
+		uintptr(unsafe.Pointer(&p.raw[0])), uintptr(len(p.raw)), wait, 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), nil
 }
 
 // drain takes the count of wake-ups, so that they are reported once.

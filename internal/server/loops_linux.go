@@ -1,6 +1,7 @@
 package server
 
 import (
+	"runtime"
 	"sync"
 
 	"github.com/hapaxkv/hapax/internal/netpoll"
@@ -25,6 +26,7 @@ func newLoops(s *Server) (backend, error) {
 			a.closePollers()
 			return nil, err
 		}
+		poll.Eager = s.opts.IOLoops < runtime.GOMAXPROCS(0)
 		l := &loop{
 			srv: s, all: a, poll: poll,
 			ex:     s.newExecutor(pathLoop),
