@@ -28,7 +28,7 @@ func (l *nullLog) Last() wal.LSN            { return l.last }
 func (l *nullLog) LastT() int64             { return l.t }
 
 // benchSizes are the numbers of keys that benchmarks run with.
-var benchSizes = []int{1_000_000, 10_000_000}
+var benchSizes = []int{1000, 1_000_000, 10_000_000}
 
 // benchKey is a key of 14 bytes; fmt would take longer than a lookup.
 func benchKey(dst []byte, i int) []byte {

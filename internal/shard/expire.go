@@ -114,6 +114,7 @@ func (tx *Tx) expireBucket(ks *keyspace, rec *slotRec, slot uint16, position uin
 	segment, n := ks.arena.at(leaf.ref()), leaf.buckets()
 	index := leaf.home(uint64(position) << 32)
 	b := bucketAt(segment, index)
+	ks.warm(b)
 	removed := false
 	for i := range bucketCells {
 		if *tagAt(b, i) == 0 {

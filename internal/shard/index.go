@@ -203,7 +203,7 @@ func (ks *keyspace) pour(from word, to func(hash uint64) word) {
 }
 
 // warm loads the beginnings of all entries of a bucket, so that the waits for
-// memory overlap: pour would else wait for one after the other.
+// memory overlap; a walk would else wait for one after the other.
 func (ks *keyspace) warm(b unsafe.Pointer) {
 	sum := uint32(0)
 	for c := range bucketCells {

@@ -87,6 +87,7 @@ func (w *scan) bucket(ks *keyspace, rec *slotRec, slot uint16, position uint32) 
 	for i, steps := home, 0; steps < n; steps++ {
 		w.buckets--
 		b := bucketAt(segment, i)
+		ks.warm(b)
 		for c := range bucketCells {
 			if *tagAt(b, c) == 0 {
 				continue

@@ -26,7 +26,7 @@ func TestScanGuarantee(t *testing.T) {
 				tx := s.NewTx()
 				rnd := newRand(3)
 				now := start
-				const steady, others = 3000, 30_000
+				const steady, others = 2000, 20_000
 				for i := range steady {
 					set(t, tx, now, fmt.Sprintf(c.steady, i), "v", 0)
 				}

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -34,16 +35,16 @@ func TestSizes(t *testing.T) {
 	sizes := []int{0, 1, 7, 8, 100, 127, 128, 1000, 4000, 4050, 4060, 4070, 4080, 4084, 4085, 4086, 4087, 4088, 4089, 4090,
 		4095, 4096, 4097, 4098, 4099, 4100, 5000, 16383, 16384, 64 << 10, 1 << 20, 10 << 20, 33 << 20}
 	keys := []string{"", "k", strings.Repeat("k", 127), strings.Repeat("k", 128), strings.Repeat("k", 1023),
-		strings.Repeat("k", 1024), strings.Repeat("k", 1025), strings.Repeat("k", 5000), strings.Repeat("k", 1<<20)}
+		strings.Repeat("k", 1024), strings.Repeat("k", 1025), strings.Repeat("k", 5000), strings.Repeat("k", 100_000)}
 	s, l := newTestStore(t, 1, 1)
 	l.keep = false
 	tx := s.NewTx()
+	pattern := make([]byte, 997)
+	for i := range pattern {
+		pattern[i] = byte(i*7 + i>>8)
+	}
 	fill := func(n, salt int) string {
-		b := make([]byte, n)
-		for i := range b {
-			b[i] = byte(i*7 + salt + i>>8)
-		}
-		return string(b)
+		return string(bytes.Repeat(pattern, (n+salt)/len(pattern)+1)[salt : salt+n])
 	}
 	for i, key := range keys {
 		for j, size := range sizes {
