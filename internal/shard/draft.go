@@ -92,7 +92,7 @@ func putUint64(p unsafe.Pointer, v uint64) unsafe.Pointer {
 	return unsafe.Add(p, 8)
 }
 
-// entryBytes is the memory that the entry at r holds.
+// entryBytesAt is the memory that the entry at r holds.
 func (ks *keyspace) entryBytesAt(r ref) int64 {
 	n := int64(ks.arena.units(r)) * unitBytes
 	key, value := ks.bigHandles(ks.arena.at(r))

@@ -25,6 +25,7 @@ const (
 	maxBuckets   = 64
 	maxNodeBits  = 9
 	maxDepth     = 32
+	maxLevels    = 4   // of nodes: one below another has 9 bits more
 	mergeEntries = 256 // two neighbours with no more than this become one segment
 )
 

@@ -12,8 +12,10 @@ const prefetchKeys = 32
 // caches: all index buckets first, then all entries, so that the waits for
 // memory overlap instead of adding up. It takes no lock and changes nothing.
 //
-// What it reads may be changing. That is harmless: it only touches addresses
-// that it has checked to lie in memory which stays mapped until Close.
+// What it reads may be changing, or be something else by now. That is harmless:
+// it believes nothing, touches only addresses that it has checked to lie in
+// memory which stays mapped until Close, and follows no more nodes than an
+// index has levels.
 func (tx *Tx) Prefetch(db int, keys []Key) {
 	for len(keys) > 0 {
 		n := min(len(keys), prefetchKeys)
@@ -65,7 +67,10 @@ func (s *Store) hint(db int, k *Key) bucketHint {
 		return bucketHint{}
 	}
 	w := word(atomic.LoadUint64((*uint64)(&ks.rec(k.Slot).word)))
-	for w.isNode() {
+	for level := 0; w.isNode(); level++ {
+		if level == maxLevels {
+			return bucketHint{}
+		}
 		p := chunkAddress(*shared, w.ref()+ref(w.child(position(k.Hash))))
 		if p == nil {
 			return bucketHint{}
@@ -75,7 +80,9 @@ func (s *Store) hint(db int, k *Key) bucketHint {
 	if w == 0 {
 		return bucketHint{}
 	}
-	return bucketHint{chunkAddress(*shared, w.ref()+ref(w.home(k.Hash)*bucketUnits)), *shared}
+	// A bucket is aligned to its size, so that all of it lies in the chunk.
+	b := (w.ref() + ref(w.home(k.Hash)*bucketUnits)) &^ (bucketUnits - 1)
+	return bucketHint{chunkAddress(*shared, b), *shared}
 }
 
 // chunkAddress is the address of r if it lies in a chunk of bases.
