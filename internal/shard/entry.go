@@ -16,6 +16,9 @@ import (
 //	1..   length of the value, as a varint
 //	      the value; or, when the entry would be over 4 KiB, the handle of a big block
 //
+// Flags and clock are also used as one word, which is why Hapax supports
+// little-endian machines only.
+//
 // Only the index refers to an entry, so it may move. Its bytes never change
 // while its key and value live, except for the clock, a deadline of the same
 // form, and what Splice documents (I4).
