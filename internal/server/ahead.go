@@ -23,9 +23,9 @@ const maxAhead = 32
 // one. Of a pipeline it takes several, as long as nothing between them can
 // change how they are read:
 //
-//   - a client must have authenticated, for its limits change then;
-//   - a row that is not eligible for grouping ends the batch, for the session
-//     may stop before it or be another one after it;
+//   - a row that is not eligible for grouping ends the batch: the session may
+//     stop before it, and then what is behind it would be parsed over and
+//     over; or be in another database after it;
 //   - an inline request is taken alone, for parsing has unquoted it in place
 //     and it must not be parsed twice.
 //
@@ -48,7 +48,7 @@ func (ex *executor) parseAhead(s *Session, data []byte) error {
 		}
 		end += n
 		r := request{args: s.parser.Args(), end: end}
-		alone := first && (end == len(data) || !array || s.parser.Limits.Unauthenticated)
+		alone := first && (end == len(data) || !array)
 		if !alone {
 			// The parser will use its list again.
 			from := len(ex.aheadArgs)

@@ -168,7 +168,7 @@ func (s *Session) unblock(withError bool) bool {
 // registry knows every connection.
 type registry struct {
 	nextID  atomic.Int64
-	count   atomic.Int64 // of open connections, in memory ones excepted
+	count   atomic.Int64 // of open connections
 	waiting atomic.Int64 // of blocked clients
 
 	mu   sync.Mutex

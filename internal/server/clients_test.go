@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/hapaxkv/hapax/internal/wal"
 )
 
 var never time.Time
@@ -150,5 +152,19 @@ func TestWaitAOF(t *testing.T) {
 		p.send(wire("SET", "a", "1") + wire("WAITAOF", "1", "0", "0"))
 		p.expect("+OK\r\n")
 		require.Equal(t, "[:1 :0]", p.reply())
+	})
+	everywhere(t, func(t *testing.T, v variant) {
+		l := serve(t, v, tuned(func(t *Tunables) { t.Fsync = wal.EverySec }))
+		p, other := l.dial(), l.dial()
+		entered, release := l.slowSync()
+		p.send(wire("SET", "a", "1") + wire("WAITAOF", "1", "0", "0") + wire("GET", "a"))
+		p.expect("+OK\r\n")
+		<-entered
+		eventually(t, "blocked", func() bool { return l.srv.clients.waiting.Load() == 1 })
+		require.Equal(t, "1", other.do("GET", "a"))
+		require.False(t, p.hasAnswer())
+		release()
+		require.Equal(t, "[:1 :0]", p.reply())
+		p.expect("$1\r\n1\r\n")
 	})
 }

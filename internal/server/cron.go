@@ -88,6 +88,7 @@ func (ex *executor) expire(startNano int64) bool {
 	for {
 		ex.tx.Begin(ex.nowMilli, 0)
 		n, wrapped := ex.tx.ExpireStep(expireStepBuckets)
+		ex.tx.End()
 		ex.observe(nil)
 		steps, reclaimed = steps+1, reclaimed+n
 		if wrapped || ex.srv.eng.Clock.MonoNano() >= limit {
@@ -122,7 +123,10 @@ func (ex *executor) admit() bool {
 	}
 	start := ex.srv.eng.Clock.MonoNano()
 	ex.tx.Begin(ex.nowMilli, 0)
-	defer func() { ex.observe(nil) }()
+	defer func() {
+		ex.tx.End()
+		ex.observe(nil)
+	}()
 	for n := 1; store.UsedBytes() > ex.tun.MaxMemory; n++ {
 		if _, ok := ex.tx.Evict(ex.rnd.Uint64()); !ok {
 			return false

@@ -91,6 +91,32 @@ func TestFailedSyncStopsTheServer(t *testing.T) {
 	})
 }
 
+// An orderly stop waits for the disk, and delivers what waited for it.
+func TestStopDeliversParkedReplies(t *testing.T) {
+	places(t, func(t *testing.T, v variant, place string) {
+		l := serve(t, v, tuned(func(t *Tunables) { t.SyncPlace = place }))
+		p, q := l.dial(), l.dial()
+		require.Equal(t, "+PONG", q.do("PING"))
+		entered, release := l.slowSync()
+		p.send(wire("SET", "a", "1"))
+		<-entered
+		if place == "syncer" {
+			q.send(wire("SET", "b", "1")) // appended, and in no batch yet
+			eventually(t, "both are parked", func() bool { return (*l.srv.backend.Load()).parked() == 2 })
+		}
+		l.stop()
+		release()
+		require.NoError(t, <-l.served)
+		l.served = nil
+		p.expect("+OK\r\n")
+		p.expectEnd()
+		if place == "syncer" {
+			q.expect("+OK\r\n")
+		}
+		require.Equal(t, l.eng.Last(), l.eng.Synced())
+	})
+}
+
 // Pipelined writers on the syncer's thread: replies keep their order while
 // commits overtake each other.
 func TestSyncerKeepsOrder(t *testing.T) {

@@ -73,6 +73,10 @@ const (
 // end publishes what the round counted and gives large scratch space back.
 func (ex *executor) end() {
 	ex.srv.totals.publish(&ex.tally, ex.tx)
+	// What was parsed borrows from buffers that may be large.
+	clear(ex.ahead)
+	clear(ex.aheadArgs)
+	clear(ex.keys)
 	if cap(ex.ctx.Scratch) > keptScratchBytes {
 		ex.ctx.Scratch = nil
 	}

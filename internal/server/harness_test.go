@@ -18,7 +18,6 @@ import (
 	"github.com/hapaxkv/hapax/internal/clock"
 	"github.com/hapaxkv/hapax/internal/engine"
 	"github.com/hapaxkv/hapax/internal/vfs"
-	"github.com/hapaxkv/hapax/internal/wal"
 )
 
 // variant is a way to carry connections. Every promise of the server holds in
@@ -81,6 +80,7 @@ type setup struct {
 	memory    bool // no log
 	realTime  bool
 	loading   bool // leave recovery to Serve
+	source    clock.Source
 	databases int
 }
 
@@ -93,7 +93,10 @@ func newLab(t *testing.T, change ...func(s *setup)) *lab {
 	}
 	l := &lab{t: t, fs: vfs.NewFaulty(vfs.NewMem()), logs: &logLines{}}
 	src := clock.System()
-	if !s.realTime {
+	switch {
+	case s.source != nil:
+		src = s.source
+	case !s.realTime:
 		l.clock = clock.NewManual(1_800_000_000_000)
 		src = l.clock
 	}
@@ -185,8 +188,9 @@ func (p *peer) expect(want string) {
 	p.t.Helper()
 	got := make([]byte, len(want))
 	n, err := io.ReadFull(p.r, got)
-	require.NoError(p.t, err, "got %q, want %q", got[:n], want)
-	require.Equal(p.t, want, string(got))
+	if err != nil || string(got) != want {
+		require.FailNow(p.t, "another reply", "%v: got %q, want %q", err, got[:min(n, 2000)], want[:min(len(want), 2000)])
+	}
 }
 
 // expectEnd wants the server to close without another byte. A reset counts:
@@ -298,5 +302,3 @@ func eventually(t *testing.T, what string, f func() bool) {
 	t.Helper()
 	require.Eventually(t, f, 20*time.Second, time.Millisecond, what)
 }
-
-var _ = wal.Always

@@ -2,6 +2,7 @@ package server
 
 import (
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -319,10 +320,35 @@ func TestParsingAheadDoesNotShow(t *testing.T) {
 	require.Equal(t, strings.Repeat(value, 10), string(m.Output()))
 	require.Equal(t, "$4\r\nhalf\r\n", m.ask(half[9:]))
 
+	// An inline request behind the stop is not unquoted twice.
+	require.Equal(t, value+value+"$5\r\na\"b c\r\n", m.ask(wire("GET", "k")+wire("GET", "k")+"echo \"a\\\"b c\"\r\n"))
+
 	// What one request changes holds for the next.
 	require.Equal(t, "+OK\r\n$-1\r\n+OK\r\n"+value, m.ask(wire("SELECT", "3")+wire("GET", "k")+wire("SELECT", "0")+wire("GET", "k")))
 	require.Contains(t, m.ask(wire("GET", "none")+wire("HELLO", "3")+wire("GET", "none")), "$-1\r\n%")
 	require.Equal(t, "_\r\n", m.do("GET", "none"))
 	require.Equal(t, ":1\r\n"+strings.Repeat("+PONG\r\n", 100)+":2\r\n",
 		m.ask(wire("INCR", "n")+strings.Repeat(ping, 100)+wire("INCR", "n")))
+}
+
+// slowMachine is a machine on which a millisecond passes at every look at the
+// clock.
+type slowMachine struct{ nano atomic.Int64 }
+
+func (m *slowMachine) Read() (wallNano, monoNano int64) {
+	n := m.nano.Add(1_000_000)
+	return 1_800_000_000_000_000_000 + n, n
+}
+
+// A pipeline of slow commands has its share of a round, then others come.
+func TestTurnEnds(t *testing.T) {
+	l := newLab(t, func(s *setup) { s.source = &slowMachine{} })
+	m := l.session()
+	m.ex.begin()
+	n := copy(m.s.space(m.shared), strings.Repeat(wire("PING"), 1000))
+	m.s.receive(m.ex, m.shared, n)
+	require.Equal(t, stopTurn, m.s.stop)
+	require.EqualValues(t, 3*turnCheckRuns, m.stat("").Commands)
+	require.NoError(t, m.Settle())
+	require.Equal(t, strings.Repeat("+PONG\r\n", 1000), string(m.Output()))
 }

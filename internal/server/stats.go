@@ -35,7 +35,7 @@ func (s *Server) statsServer(st *command.Stats, ex *executor) {
 	st.PID, st.TCPPort = os.Getpid(), s.tcpPort()
 	st.Executable, _ = os.Executable()
 	st.IOLoops, st.Hz = s.opts.IOLoops, ex.tun.Hz
-	st.Databases, st.Shards = s.eng.Store.Databases(), s.eng.Shards()
+	st.Databases, st.Shards = s.eng.Store.Databases(), s.eng.Store.Shards()
 	st.StartMilli, st.UptimeSec = s.startMilli, max(ex.nowMilli-s.startMilli, 0)/1000
 	st.ServerTimeMicro, st.T = ex.nowMilli*1000, ex.nowMilli
 	st.ClockOffsetMilli = s.eng.Clock.OffsetMilli()
