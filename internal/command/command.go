@@ -71,7 +71,13 @@ type Command struct {
 	Group Group
 	Lock  Lock
 	Run   func(c *Ctx) error
-	Sub   []Command
+
+	// OwnAdmission: whether there is memory and disk for a write only matters
+	// to some outcomes of this DenyOOM command; its handler looks at
+	// Ctx.Refused before the first write, and the others go through.
+	OwnAdmission bool
+
+	Sub []Command
 
 	// Tips is what COMMAND INFO tells clients and proxies, space separated:
 	// "nondeterministic_output request_policy:all_shards".
@@ -117,6 +123,8 @@ type Ctx struct {
 	Block    *Block // set by a handler to suspend the connection
 	Scratch  []byte // reusable buffer, for building values without allocating
 	Count    *Counters
+
+	Refused error // why this write is to be refused, nil if it isn't; for rows with OwnAdmission
 
 	MaxBulkBytes int64 // proto-max-bulk-len, which bounds every string a command builds; 0 is the default
 }

@@ -65,6 +65,9 @@ func idemBegin(c *Ctx, fingerprint, owner, ttl []byte) error {
 	}
 	switch outcome {
 	case idem.BeginAcquired:
+		if c.Refused != nil {
+			return c.Refused
+		}
 		c.Count.IdemAcquired++
 		c.replyWord("acquired")
 		pending := idem.Record{State: idem.Pending, Fingerprint: fingerprint, Owner: owner}
@@ -107,6 +110,12 @@ func idemComplete(c *Ctx, fingerprint, owner, result []byte) error {
 	}
 	switch outcome {
 	case idem.CompletePublished:
+		// Over maxmemory the result of an operation that was admitted is let
+		// in: refused, it would be lost and the operation done again. New
+		// operations are refused meanwhile, so this comes to an end.
+		if c.Refused != nil && c.Refused != ErrOOM {
+			return c.Refused
+		}
 		c.Count.IdemPublished++
 		c.Out.Int(1)
 		completed := idem.Record{State: idem.Completed, Fingerprint: fingerprint, Owner: owner, Result: result}

@@ -19,6 +19,10 @@ func limit(c *Ctx) error {
 		return err
 	}
 	next, d := b.decide(present, c.NowMilli, cost)
+	spends := d.allowed && cost > 0
+	if spends && c.Refused != nil {
+		return c.Refused
+	}
 	c.Out.Array(4)
 	if d.allowed {
 		c.Count.LimitAllowed++
@@ -30,7 +34,7 @@ func limit(c *Ctx) error {
 	c.Out.Int(d.remaining)
 	c.Out.Int(d.retryMilli)
 	c.Out.Int(d.resetMilli)
-	if !d.allowed || cost == 0 {
+	if !spends {
 		return nil
 	}
 	c.Scratch = appendLimitRecord(c.Scratch[:0], b.limit, next)

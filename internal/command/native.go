@@ -16,20 +16,20 @@ var recordKey = []KeySpec{{Begin: 1, Last: 1, Step: 1, Flags: "RW access update"
 var nativeFamily = []Command{
 	{
 		Name: "idem", Arity: 6, Flags: Write | DenyOOM | Fast, Cats: "string", Keys: recordKey,
-		Group: Grouped, Run: idemCommand,
+		Group: Grouped, OwnAdmission: true, Run: idemCommand,
 		Summary: "Admits an operation once and replays its result.", Since: "0.1.0",
 		Complexity: "O(N) for tokens and a result of N bytes", DocGroup: "hapax",
 		Syntax: "key <BEGIN fingerprint owner ttl-ms | COMPLETE fingerprint owner result>",
 	},
 	{
 		Name: "once", Arity: 3, Flags: Write | DenyOOM | Fast, Cats: "string", Keys: recordKey,
-		Group: Grouped, Run: once,
+		Group: Grouped, OwnAdmission: true, Run: once,
 		Summary: "Tells the first caller within a time from all others.", Since: "0.1.0",
 		Complexity: "O(1)", DocGroup: "hapax", Syntax: "key ttl-ms",
 	},
 	{
 		Name: "limit", Arity: -4, Flags: Write | DenyOOM | Fast, Cats: "string", Keys: recordKey,
-		Group: Grouped, Run: limit,
+		Group: Grouped, OwnAdmission: true, Run: limit,
 		Summary: "Spends from a rate limit, if enough of it is left.", Since: "0.1.0",
 		Complexity: "O(1)", DocGroup: "hapax", Syntax: "key limit window-ms [cost]",
 	},

@@ -23,6 +23,8 @@ func once(c *Ctx) error {
 	switch {
 	case err != nil:
 		return err
+	case !found && c.Refused != nil:
+		return c.Refused
 	case !found:
 		c.Count.OnceFirst++
 		c.Out.Int(1)

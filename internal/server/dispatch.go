@@ -51,6 +51,8 @@ func (ex *executor) dispatch(s *Session, r *request) verdict {
 		err = errLoading
 	case !eligible(cmd, ex.path, &s.state) && !s.settled(ex):
 		return mustWait
+	case cmd.OwnAdmission:
+		ex.ctx.Refused = ex.roomFor()
 	case cmd.Flags&command.DenyOOM != 0:
 		err = ex.roomFor()
 	}

@@ -249,6 +249,7 @@ func TestMemoryAdmission(t *testing.T) {
 		return l
 	}
 	l := full(func(*Tunables) {})
+	l.session().do("IDEM", "op", "BEGIN", "f", "o", "60000")
 	used := l.eng.Store.UsedBytes()
 	last := l.eng.Last()
 	l.srv.Retune(Tunables{MaxMemory: used / 2})
@@ -257,6 +258,10 @@ func TestMemoryAdmission(t *testing.T) {
 	require.Equal(t, last, l.eng.Last(), "refused before anything was appended")
 	require.Contains(t, m.do("GET", "k0a"), "$1000")
 	require.Equal(t, ":1\r\n", m.do("DEL", "k0a"), "what frees memory is let in")
+	const refused = "-OOM command not allowed when used memory > 'maxmemory'.\r\n"
+	require.Equal(t, refused, m.do("IDEM", "new", "BEGIN", "f", "o", "60000"))
+	require.Equal(t, ":1\r\n", m.do("IDEM", "op", "COMPLETE", "f", "o", "result"))
+	require.Equal(t, "*2\r\n$9\r\ncompleted\r\n$6\r\nresult\r\n", m.do("IDEM", "op", "BEGIN", "f", "o", "60000"))
 
 	l.srv.Retune(Tunables{MaxMemory: used - 50_000, Eviction: shard.AllKeysRandom})
 	require.Equal(t, "+OK\r\n", m.do("SET", "new", "1"))
