@@ -37,7 +37,7 @@ type loop struct {
 	syncedAt      wal.LSN // what was synced when blocked was looked at last
 	deadlineMilli int64   // the first of blocked, 0 for none
 	lookAtBlocks  bool
-	tickNano      int64 // when the next tick is due
+	tickAt        int64 // T of the next tick
 	acceptPaused  bool
 
 	inbox   inbox
@@ -120,10 +120,9 @@ func (l *loop) patience() int {
 	if len(l.ready) > 0 {
 		return 0
 	}
-	wait := (l.tickNano - l.srv.eng.Clock.MonoNano() + 999999) / 1000000
-	if wait <= 0 {
-		return 0
-	}
+	// Since the clock was read the round has taken a while; a tick that comes
+	// later by that does no harm, and a second reading would cost every round.
+	wait := max(l.tickAt-l.ex.nowMilli, 0)
 	if len(l.blocked) > 0 && l.deadlineMilli > 0 {
 		wait = min(wait, max(l.deadlineMilli-l.ex.nowMilli, 0))
 	}
@@ -133,8 +132,7 @@ func (l *loop) patience() int {
 // tick runs what happens by itself, on the first loop. The others wake as
 // often, to look at their blocked clients.
 func (l *loop) tick() {
-	now := l.srv.eng.Clock.MonoNano()
-	if now < l.tickNano {
+	if l.ex.nowMilli < l.tickAt {
 		return
 	}
 	next := l.srv.tickMilli(l.ex.tun)
@@ -142,7 +140,7 @@ func (l *loop) tick() {
 		next = l.srv.tick(l.ex)
 		l.resumeAccept()
 	}
-	l.tickNano = now + int64(next)*1e6
+	l.tickAt = l.ex.nowMilli + int64(next)
 }
 
 func (l *loop) touch(c *conn) {

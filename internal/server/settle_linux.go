@@ -54,6 +54,7 @@ func (l *loop) collectPending(durable wal.LSN) {
 	for _, c := range l.pending {
 		c.isPending = false
 		if !c.closed {
+			l.ex.tally.groupedReplies++
 			l.touch(c)
 		}
 	}
