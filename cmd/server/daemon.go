@@ -33,7 +33,7 @@ func (p *process) daemon() int {
 	if cfg, err = limitClients(cfg, log); err != nil {
 		return p.giveUp(log, err)
 	}
-	if len(cfg.Renames) > 0 {
+	if renames.Any() {
 		defer renames.Use()()
 	}
 	defer p.writePID(cfg, log)()
@@ -42,11 +42,7 @@ func (p *process) daemon() int {
 
 // announce logs where the configuration came from and what to know about it.
 func announce(cfg *config.Config, log *logger) {
-	if cfg.File == "" {
-		log.notice("Configuration: no file, see hapax-server --help")
-	} else {
-		log.notice("Configuration: %s", cfg.File)
-	}
+	log.notice("Configuration: %s", sources(cfg))
 	for _, w := range append(cfg.Warnings, advice(cfg)...) {
 		log.warning("Warning: %s", w)
 	}

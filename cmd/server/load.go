@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/hapaxkv/hapax/internal/command"
 	"github.com/hapaxkv/hapax/internal/config"
@@ -13,6 +15,7 @@ import (
 // load reads the configuration. Paths in it that are used later are made
 // absolute, so that messages and CONFIG GET name them in full.
 func (p *process) load() (*config.Config, *command.Renames, error) {
+	renames := command.NewRenames()
 	cfg, err := config.Load(config.Input{
 		Args:    p.args,
 		Environ: p.env,
@@ -20,13 +23,10 @@ func (p *process) load() (*config.Config, *command.Renames, error) {
 		Dir:     p.dir,
 		Read:    os.ReadFile,
 		Glob:    filepath.Glob,
+		Rename:  renames.Rename,
 	})
 	if err != nil {
-		return nil, nil, err
-	}
-	renames, err := command.PrepareRenames(cfg.Renames)
-	if err != nil {
-		return nil, nil, fmt.Errorf("rename-command: %w", err)
+		return nil, nil, configError{err, cfg.Warnings}
 	}
 	return cfg.With("dir", p.path(cfg.Text("dir"))), renames, nil
 }
@@ -53,8 +53,48 @@ func (p *process) checkConfig() int {
 	return exitOK
 }
 
+// configError is why a configuration can't be used, with what else there is to
+// say about it.
+type configError struct {
+	error
+	warnings []string
+}
+
 func printProblems(w io.Writer, err error) {
 	fmt.Fprintf(w, "*** FATAL CONFIG ERROR (Hapax %s) ***\n%v\n", version, err)
+	var found configError
+	if errors.As(err, &found) {
+		for _, warning := range found.warnings {
+			fmt.Fprintf(w, "warning: %s\n", warning)
+		}
+	}
+}
+
+// sources tells where the values of cfg came from.
+func sources(cfg *config.Config) string {
+	from := "no file"
+	if cfg.File != "" {
+		from = "file " + cfg.File
+	}
+	if cfg.Stdin {
+		from += ", standard input"
+	}
+	from += ", " + counted(cfg.Flags, "flag") + ", " + counted(cfg.Variables, "environment variable")
+	if cfg.File == "" && !cfg.Stdin && cfg.Flags+cfg.Variables == 0 {
+		from += ": all defaults, see hapax-server --help"
+	}
+	return from
+}
+
+// counted is "no flags", "1 flag", "2 flags".
+func counted(n int, what string) string {
+	switch n {
+	case 0:
+		return "no " + what + "s"
+	case 1:
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
 }
 
 // advice is what an operator should hear about values that go together badly.

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/hapaxkv/hapax/internal/config"
 )
 
 func TestVersionAndHelp(t *testing.T) {
@@ -43,10 +45,28 @@ func TestCheckConfig(t *testing.T) {
 	require.Contains(t, stdout, "warning: accepted, but without effect here: rdbcompression ("+file+":1)\n")
 	require.Contains(t, stdout, "the configuration is valid\n")
 
-	require.NoError(t, os.WriteFile(file, []byte("rename-command NOSUCH x\n"), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte("rename-command NOSUCH x\nrdbcompression no\nrename-command get set\nhz x\n"), 0o600))
 	code, _, stderr = run(t, nil, "--check-config", file)
 	require.Equal(t, 1, code)
-	require.Contains(t, stderr, "rename-command: no such command: NOSUCH")
+	require.Contains(t, stderr, file+":1: rename-command: no such command: NOSUCH\n"+
+		file+":3: rename-command: target command name already exists: set\n"+
+		file+":4: hz: argument couldn't be parsed into an integer\n"+
+		"warning: accepted, but without effect here: rdbcompression ("+file+":2)\n")
+}
+
+// The log says at the start where the values came from.
+func TestSourcesAreLogged(t *testing.T) {
+	r := serve(t, []string{"HAPAX_TIMEOUT=5"})
+	require.Contains(t, r.stdout.String(), "Configuration: no file, 2 flags, 1 environment variable\n")
+
+	file := filepath.Join(t.TempDir(), "a.conf")
+	require.NoError(t, os.WriteFile(file, []byte("timeout 5\n"), 0o600))
+	r = serve(t, nil, file, "--save", "")
+	require.Contains(t, r.stdout.String(), "Configuration: file "+file+", 3 flags, no environment variables\n")
+	require.NotContains(t, r.stdout.String(), "without effect")
+
+	require.Equal(t, "no file, no flags, no environment variables: all defaults, see hapax-server --help", sources(config.Default()))
+	require.Equal(t, "no file, standard input, no flags, no environment variables", sources(&config.Config{Stdin: true}))
 }
 
 func TestConfigErrorsEndTheStart(t *testing.T) {

@@ -8,8 +8,12 @@ import (
 
 // Not parallel: it changes the table's names.
 func TestRenames(t *testing.T) {
-	r, err := PrepareRenames([][2]string{{"FLUSHALL", ""}, {"config", "Secret"}, {"get", "config"}, {"del", "DEL"}})
-	require.NoError(t, err)
+	r := NewRenames()
+	require.False(t, r.Any())
+	for _, p := range [][2]string{{"FLUSHALL", ""}, {"config", "Secret"}, {"get", "config"}, {"del", "DEL"}} {
+		require.NoError(t, r.Rename(p[0], p[1]))
+	}
+	require.True(t, r.Any())
 	require.NotNil(t, Lookup([]byte("flushall")), "nothing changes before Use")
 
 	undo := r.Use()
@@ -28,12 +32,9 @@ func TestRenames(t *testing.T) {
 }
 
 func TestRenamesRefused(t *testing.T) {
-	for _, pairs := range [][][2]string{
-		{{"nosuch", "x"}},
-		{{"get", "set"}},
-		{{"get", ""}, {"get", "x"}},
-	} {
-		_, err := PrepareRenames(pairs)
-		require.Error(t, err, "%v", pairs)
-	}
+	r := NewRenames()
+	require.EqualError(t, r.Rename("NOSUCH", "x"), "no such command: NOSUCH")
+	require.EqualError(t, r.Rename("get", "Set"), "target command name already exists: Set")
+	require.NoError(t, r.Rename("get", ""), "the refused statement left it where it was")
+	require.EqualError(t, r.Rename("get", "x"), "no such command: get")
 }

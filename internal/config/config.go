@@ -2,7 +2,7 @@
 // of values, and answers CONFIG GET, SET and REWRITE from it.
 //
 // It promises that every directive of Redis 7.2 is known, that a name it does
-// not know is an error which says the nearest, and that a value it accepts is
+// not know is an error which says the one that was meant, if any is near, and that a value it accepts is
 // within the directive's bounds. It assumes that its caller acts on the values
 // and refuses what it cannot do. It opens no file and changes nothing outside
 // of the Config it returns.
@@ -23,11 +23,12 @@ type Config struct {
 
 	// File is the absolute path of the configuration file, "" when there is none.
 	File string
+	// Stdin says that standard input was read; Flags and Variables count what
+	// the command line and the environment set.
+	Stdin            bool
+	Flags, Variables int
 	// Warnings are for the log: what was accepted although it does nothing.
 	Warnings []string
-	// Renames are the rename-command statements in order: a command's name and
-	// the one it gets, "" to take it away.
-	Renames [][2]string
 }
 
 // Default is the configuration of a server started without any.
@@ -47,7 +48,6 @@ func (c *Config) clone() *Config {
 	d.values = slices.Clone(c.values)
 	d.from = slices.Clone(c.from)
 	d.Warnings = slices.Clone(c.Warnings)
-	d.Renames = slices.Clone(c.Renames)
 	return &d
 }
 

@@ -56,7 +56,7 @@ One directive a line, ` + "`name value…`" + `; ` + "`#`" + ` begins a comment.
 - ` + "`include path`" + ` reads another file: beside the one that names it, else in the working directory. A pattern (` + "`conf.d/*.conf`" + `) may match nothing. At most 16 levels.
 - Sizes take ` + "`k m g`" + ` (thousands) and ` + "`kb mb gb`" + ` (1024s).
 - ` + "`rename-command NAME OTHER`" + ` gives a command another name, ` + "`rename-command NAME \"\"`" + ` takes it away.
-- A directive of Redis that means nothing here is accepted and named in a warning. An unknown name is an error that says the nearest.
+- A directive of Redis that means nothing here is accepted and named in a warning. An unknown name is an error, which says the name that was probably meant.
 - What would be dangerous to ignore is an error: ` + "`replicaof`, `aclfile`, `user` (but for an all-powerful default user), `loadmodule`" + `.
 
 Variables that begin with ` + "`HAPAX_`" + ` and name no directive are left alone; a near miss is named in a warning. ` + "`HAPAX_PORT=tcp://…`" + `, which Kubernetes sets beside a service named hapax, is ignored.

@@ -25,7 +25,7 @@ func (l *loader) environment() {
 		}
 		name := strings.ReplaceAll(strings.ToLower(suffix), "_", "-")
 		if d, _ := find(name); d == nil {
-			if best := nearest(name); edits(name, best) <= envTypoEdits {
+			if best, n := nearest(name); best != "" && n <= envTypoEdits {
 				l.warn("%s is ignored, there is no directive '%s'; did you mean '%s'?", variable, name, best)
 			}
 			continue
@@ -34,6 +34,7 @@ func (l *loader) environment() {
 			l.warn("%s is ignored: %s is the address of a service, not a port", variable, value)
 			continue
 		}
+		l.cfg.Variables++
 		l.apply(variable, name, []string{value})
 	}
 }

@@ -47,15 +47,20 @@ func (l *loader) statement(where, name string, args []string) bool {
 	return true
 }
 
-// file reads one file and those it includes.
-func (l *loader) file(path string) {
+// file reads one file and those it includes. includer is the place that names
+// it, "" for the command line.
+func (l *loader) file(includer, path string) {
+	where, what := path, ""
+	if includer != "" {
+		where, what = includer, "include: "+path+": "
+	}
 	if len(l.within) == maxIncludeDepth || l.files == maxFiles || slices.Contains(l.within, path) {
-		l.problem(path, "included too often: at most %d levels and %d files, and no file by itself", maxIncludeDepth, maxFiles)
+		l.problem(where, "%sincluded too often: at most %d levels and %d files, and no file by itself", what, maxIncludeDepth, maxFiles)
 		return
 	}
 	content, err := l.in.Read(path)
 	if err != nil {
-		l.problem(path, "can't read the configuration file: %s", cause(err))
+		l.problem(where, "%scan't read the configuration file: %s", what, cause(err))
 		return
 	}
 	l.files++
@@ -136,7 +141,7 @@ func (l *loader) include(where string, args []string) {
 			path = absolute(l.in.Dir, args[0])
 		}
 	}
-	l.file(path)
+	l.file(where, path)
 }
 
 func (l *loader) includePattern(where, pattern, beside string) {
@@ -147,7 +152,7 @@ func (l *loader) includePattern(where, pattern, beside string) {
 			return
 		}
 		for _, path := range paths {
-			l.file(path)
+			l.file(where, path)
 		}
 		if len(paths) > 0 {
 			return
@@ -168,7 +173,9 @@ func (l *loader) renameCommand(where string, args []string) {
 		l.problem(where, "rename-command: %s", errArguments)
 		return
 	}
-	l.cfg.Renames = append(l.cfg.Renames, [2]string{args[0], args[1]})
+	if err := l.in.Rename(args[0], args[1]); err != nil {
+		l.problem(where, "rename-command: %s", err)
+	}
 }
 
 // user accepts the one line that CONFIG REWRITE of a Redis without access

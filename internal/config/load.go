@@ -17,6 +17,9 @@ type Input struct {
 	Dir     string // working directory, absolute
 	Read    func(path string) ([]byte, error)
 	Glob    func(pattern string) ([]string, error)
+	// Rename carries out one rename-command: a command's name and the one it
+	// gets, "" to take it away.
+	Rename func(command, name string) error
 }
 
 // Problem is something that keeps a configuration from being used.
@@ -38,27 +41,29 @@ func (p Problems) Error() string {
 
 // Load reads defaults, then the file, the environment and the flags, of which
 // a later one wins. The error is Problems: all of them, not only the first.
+// With an error the Config is there for its Warnings alone.
 func Load(in Input) (*Config, error) {
 	l := &loader{in: in, cfg: Default()}
 	flags := l.splitFlags()
 
 	l.nextSource()
 	if l.cfg.File != "" {
-		l.file(l.cfg.File)
+		l.file("", l.cfg.File)
 	}
-	if flags.stdin {
+	if l.cfg.Stdin = flags.stdin; flags.stdin {
 		l.stdin()
 	}
 	l.nextSource()
 	l.environment()
 	l.nextSource()
+	l.cfg.Flags = len(flags.settings)
 	for _, f := range flags.settings {
 		l.apply(f.where, f.name, f.args)
 	}
 
 	l.warnIdle()
 	if len(l.problems) > 0 {
-		return nil, l.problems
+		return l.cfg, l.problems
 	}
 	return l.cfg, nil
 }
@@ -97,7 +102,11 @@ func (l *loader) warn(format string, args ...any) {
 func (l *loader) apply(where, name string, args []string) {
 	d, as := find(name)
 	if d == nil {
-		l.problem(where, "unknown directive '%s', did you mean '%s'?", name, nearest(as))
+		guess := ""
+		if near, _ := nearest(as); near != "" {
+			guess = ", did you mean '" + near + "'?"
+		}
+		l.problem(where, "unknown directive '%s'%s", name, guess)
 		return
 	}
 	// A list may come as one word with spaces, from the environment or a flag.

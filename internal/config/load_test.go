@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"errors"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -16,7 +17,12 @@ type world struct {
 	files map[string]string
 	env   []string
 	stdin string
+
+	renamed func(command, name string)
 }
+
+// refused is a name that rename-command cannot change.
+const refused = "NOSUCH"
 
 func (w world) load(args ...string) (*config.Config, error) {
 	return config.Load(config.Input{
@@ -24,6 +30,15 @@ func (w world) load(args ...string) (*config.Config, error) {
 		Environ: w.env,
 		Stdin:   strings.NewReader(w.stdin),
 		Dir:     "/work",
+		Rename: func(command, name string) error {
+			if command == refused {
+				return errors.New("no such command: " + command)
+			}
+			if w.renamed != nil {
+				w.renamed(command, name)
+			}
+			return nil
+		},
 		Read: func(path string) ([]byte, error) {
 			if content, ok := w.files[path]; ok {
 				return []byte(content), nil
@@ -158,10 +173,14 @@ func TestFile(t *testing.T) {
 }
 
 func TestRenameCommands(t *testing.T) {
-	w := world{files: map[string]string{"/work/a.conf": "rename-command FLUSHALL \"\"\nrename-command CONFIG secret\n"}}
-	c, err := w.load("a.conf")
+	var renames [][2]string
+	w := world{
+		files:   map[string]string{"/work/a.conf": "rename-command FLUSHALL \"\"\nrename-command CONFIG secret\n"},
+		renamed: func(command, name string) { renames = append(renames, [2]string{command, name}) },
+	}
+	_, err := w.load("a.conf")
 	require.NoError(t, err)
-	require.Equal(t, [][2]string{{"FLUSHALL", ""}, {"CONFIG", "secret"}}, c.Renames)
+	require.Equal(t, [][2]string{{"FLUSHALL", ""}, {"CONFIG", "secret"}}, renames)
 }
 
 // Every problem is told, with where it is.
@@ -169,7 +188,6 @@ func TestProblems(t *testing.T) {
 	for _, c := range []struct{ file, want string }{
 		{"prot 1", "a.conf:1: unknown directive 'prot', did you mean 'port'?"},
 		{"\n\nappendfsnyc always", "a.conf:3: unknown directive 'appendfsnyc', did you mean 'appendfsync'?"},
-		{"some.module yes", "a.conf:1: unknown directive 'some.module', did you mean"},
 		{"port", "a.conf:1: port: wrong number of arguments"},
 		{"port 1 2", "a.conf:1: port: wrong number of arguments"},
 		{"port x", "a.conf:1: port: argument couldn't be parsed into an integer"},
@@ -192,8 +210,9 @@ func TestProblems(t *testing.T) {
 		{"user default on nopass ~secret:* +@all", "a.conf:1: user: access control lists are not supported yet"},
 		{"loadmodule x.so", "a.conf:1: loadmodule: modules are not supported"},
 		{"sentinel x", "a.conf:1: sentinel directive while not in sentinel mode"},
-		{"include nowhere.conf", "/work/nowhere.conf: can't read the configuration file: file does not exist"},
-		{"include a.conf", "/work/a.conf: included too often"},
+		{"\nrename-command NOSUCH x", "a.conf:2: rename-command: no such command: NOSUCH"},
+		{"\ninclude nowhere.conf", "a.conf:2: include: /work/nowhere.conf: can't read the configuration file: file does not exist"},
+		{"include a.conf", "a.conf:1: include: /work/a.conf: included too often"},
 		{"include", "a.conf:1: include: wrong number of arguments"},
 	} {
 		t.Run(c.file, func(t *testing.T) {
@@ -202,10 +221,11 @@ func TestProblems(t *testing.T) {
 		})
 	}
 
-	_, err := world{env: []string{"HAPAX_PORT=x"}, files: map[string]string{"/work/a.conf": "prot 1\nhz x\n"}}.load("a.conf", "--maxmemroy", "1", "--timeout")
+	_, err := world{env: []string{"HAPAX_PORT=x"}, files: map[string]string{"/work/a.conf": "prot 1\nrename-command NOSUCH x\nhz x\n"}}.load("a.conf", "--maxmemroy", "1", "--timeout")
 	require.EqualError(t, err, strings.Join([]string{
 		"a.conf:1: unknown directive 'prot', did you mean 'port'?",
-		"a.conf:2: hz: argument couldn't be parsed into an integer",
+		"a.conf:2: rename-command: no such command: NOSUCH",
+		"a.conf:3: hz: argument couldn't be parsed into an integer",
 		"HAPAX_PORT: port: argument couldn't be parsed into an integer",
 		"--maxmemroy: unknown directive 'maxmemroy', did you mean 'maxmemory'?",
 		"--timeout: timeout: wrong number of arguments",
@@ -217,6 +237,22 @@ func TestProblems(t *testing.T) {
 	require.Error(t, err)
 	_, err = world{files: map[string]string{"/work/a.conf": ""}}.load("a.conf", "b")
 	require.ErrorContains(t, err, "'b' belongs to no option")
+}
+
+// A suggestion is for a slip of the pen. Anything else would be a guess.
+func TestSuggestionsAreNear(t *testing.T) {
+	for name, want := range map[string]string{
+		"foo":         "--foo: unknown directive 'foo'",
+		"verbose":     "--verbose: unknown directive 'verbose'",
+		"some.module": "--some.module: unknown directive 'some.module'",
+		"prt":         "--prt: unknown directive 'prt', did you mean 'port'?",
+		"prot":        "--prot: unknown directive 'prot', did you mean 'port'?",
+		"max-memory":  "--max-memory: unknown directive 'max-memory', did you mean 'maxmemory'?",
+		"maxclient":   "--maxclient: unknown directive 'maxclient', did you mean 'maxclients'?",
+	} {
+		_, err := world{}.load("--"+name, "1")
+		require.EqualError(t, err, want)
+	}
 }
 
 func TestInclude(t *testing.T) {
@@ -283,6 +319,29 @@ func TestWarnings(t *testing.T) {
 	require.Contains(t, warnings, "the server stays in the foreground")
 	require.Contains(t, warnings, "TLS is not supported yet")
 	require.NotContains(t, warnings, "port (a.conf:3)")
+
+	// What goes with "appendonly no", and what every file of Redis has.
+	c, err = world{}.load("--appendonly", "no", "--save", "")
+	require.NoError(t, err)
+	require.Empty(t, c.Warnings)
+	c, err = world{}.load("--save", "60", "1")
+	require.NoError(t, err)
+	require.Empty(t, c.Warnings)
+
+	// An error doesn't hide them.
+	c, err = w.load("a.conf", "--port", "x")
+	require.Error(t, err)
+	require.Contains(t, strings.Join(c.Warnings, "\n"), "rdbcompression (a.conf:1)")
+}
+
+// Where the values came from is counted, for the log.
+func TestSourcesAreCounted(t *testing.T) {
+	w := world{stdin: "hz 1\n", env: []string{"HAPAX_TIMEOUT=1", "HAPAX_NOSUCHTHING=1", "HAPAX_PORT=tcp://10.0.0.1:1", "PATH=/bin"}}
+	c, err := w.load("-", "--port", "1", "--save", "60", "1")
+	require.NoError(t, err)
+	require.True(t, c.Stdin)
+	require.Equal(t, 2, c.Flags)
+	require.Equal(t, 1, c.Variables)
 }
 
 func TestOutputLimit(t *testing.T) {

@@ -1,15 +1,19 @@
 package config
 
-// nearest is the known name with the fewest edits between it and name, the
-// first of equals in table order.
-func nearest(name string) string {
-	best, bestEdits := "", -1
+// lettersPerEdit is how many letters of a name it takes for each edit that may
+// lie between it and what was meant. With fewer a suggestion would be a guess.
+const lettersPerEdit = 3
+
+// nearest is the known name that name is a slip of the pen of, the first of
+// equals in table order, with the edits between them; "" when none is near.
+func nearest(name string) (best string, bestEdits int) {
+	bestEdits = max(1, len(name)/lettersPerEdit) + 1
 	for _, known := range names {
-		if n := edits(name, known); bestEdits < 0 || n < bestEdits {
+		if n := edits(name, known); n < bestEdits {
 			best, bestEdits = known, n
 		}
 	}
-	return best
+	return best, bestEdits
 }
 
 // editsCompared bounds how much of a name edits looks at.

@@ -110,7 +110,6 @@ func (d directive) concealed() directive                   { d.hidden = true; re
 func (d directive) adding() directive                      { d.merges = true; return d }
 func (d directive) checked(f func(string) error) directive { d.check = f; return d }
 func (d directive) without(why string) directive           { d.refuse = why; return d }
-func (d directive) inert() directive                       { d.idle = true; return d }
 func (d directive) orShare() directive                     { d.percent = true; return d }
 
 // Upper bounds that many rows share.

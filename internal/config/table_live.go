@@ -43,7 +43,7 @@ func durabilityGroup() *group {
 		rows: []directive{
 			yesNo("appendonly", "yes", "Keep a log. `no` keeps nothing on disk.").atStart(),
 			choice("appendfsync", "always", "When the log is synced. `always`: before a reply that depends on it leaves, nothing acknowledged is lost. `everysec`: once a second, a crash of the machine loses up to two seconds. `no`: when the system likes; a crash of the machine loses what it had not written. A crash of the process alone loses nothing acknowledged under any of them.", "everysec", "always", "no"),
-			several("save", "3600 1 300 100 60 10000", "Accepted for Redis's sake; the log alone keeps the data. `save \"\"` is what goes with `appendonly no`.", readSave).adding().inert(),
+			several("save", "3600 1 300 100 60 10000", "Accepted for Redis's sake; the log alone keeps the data. `save \"\"` is what goes with `appendonly no`.", readSave).adding(),
 			size("wal-segment-size", "67108864", 1<<20, 1<<40, "Size of one file of the log.").immutable(),
 			choice("sync-place", "auto", "Where the sync runs: inside the event `loop`, on a `syncer` thread, or `auto`, chosen by how long syncs take.", "auto", "loop", "syncer"),
 			number("sync-threshold-us", "300", 1, 1_000_000, "Microseconds a sync may take on average before `auto` moves it to the syncer thread."),
