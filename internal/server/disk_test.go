@@ -1,6 +1,7 @@
 package server
 
 import (
+	"regexp"
 	"sync"
 	"testing"
 
@@ -52,6 +53,12 @@ func TestSlowDiskHoldsRepliesBack(t *testing.T) {
 		release()
 		writer.expect("+OK\r\n")
 		reader.expect("$1\r\n1\r\n")
+		if v.backend == "epoll" {
+			counted := regexp.MustCompile(`(?s)group_commits:[1-9].*grouped_replies:[1-9]`)
+			eventually(t, "commits are counted wherever the sync runs", func() bool {
+				return counted.MatchString(other.do("INFO", "hapax"))
+			})
+		}
 	})
 }
 

@@ -25,8 +25,8 @@ func (l *loop) settle() {
 			inLoop = true // the disk is far behind: nobody goes on until it caught up (I12)
 		}
 		l.inLoop.Store(inLoop)
+		l.ex.tally.groupCommits++
 		if inLoop {
-			l.ex.tally.groupCommits++
 			if err := log.Commit(target); err != nil {
 				l.srv.fail(err)
 				return
