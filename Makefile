@@ -10,7 +10,7 @@ FUZZTIME ?= 3s
 MODULES  = . e2e
 
 .DEFAULT_GOAL := build
-.PHONY: build run test race e2e-race kill prove fuzz lint fmt fmt-check vet tidy-check cross check bench bench-compare image clean
+.PHONY: build run test race e2e-race kill prove fuzz lint fmt fmt-check vet tidy-check cross check bench bench-compare image image-try clean
 
 build: ## the server, static, in bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/server
@@ -72,6 +72,9 @@ bench-compare: ## Go benchmarks of the working tree against REF: make bench-comp
 
 image: ## a container image from the local static binary, no registry needed
 	docker/image.sh $(VERSION)
+
+image-try: ## build the image and run it with buildah: flags, a file, health check, user
+	docker/try.sh
 
 clean:
 	rm -rf bin
