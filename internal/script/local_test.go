@@ -156,7 +156,9 @@ type settings struct {
 }
 
 func (s *settings) Get([]string) [][2]string { return nil }
-func (s *settings) Rewrite() error           { return command.Error("ERR there is no file") }
+func (s *settings) Rewrite() error {
+	return command.Error("ERR The server is running without a config file")
+}
 
 func (s *settings) Set(pairs [][2]string) error {
 	t := s.now
