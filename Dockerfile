@@ -1,5 +1,6 @@
-# The server on an empty base. `docker build .` compiles it here; `make image`
-# replaces the build stage by the local static binary, so no registry is needed.
+# The server on an empty base. `docker build -t hapax .` compiles it here;
+# `make image` replaces the build stage by the local static binary, so no registry
+# is needed.
 
 FROM golang:1.26 AS build
 WORKDIR /src
