@@ -2,6 +2,7 @@ package command
 
 import (
 	"math"
+	"slices"
 
 	"github.com/hapaxkv/hapax/internal/shard"
 )
@@ -25,15 +26,19 @@ func (c *Ctx) replyString(k *shard.Key) (found bool, err error) {
 	return true, nil
 }
 
-// maxReplyStrings is how many of the longest strings one MGET may answer. A
-// request can name one long value any number of times: without a bound, few
-// bytes sent would reserve any number of bytes here (I12).
-const maxReplyStrings = 2
+// The values of one MGET are bounded like a single value: a request can name
+// one long value any number of times, and without a bound, few bytes sent
+// would reserve any number of bytes here (I12).
+var errReplyTooLong error = Error("ERR the values together exceed the maximum string size (proto-max-bulk-len)")
 
-var errReplyTooLong error = Error("ERR the values exceed twice the maximum string size (proto-max-bulk-len)")
+// mGetUnsizedBytes is how much MGET writes before it looks how much is still
+// to come: usual replies fit and are looked up once, large ones neither grow
+// step by step nor are begun when they are too long.
+const mGetUnsizedBytes = 256 << 10
 
 func mGet(c *Ctx) error {
-	budgetBytes := maxReplyStrings * min(c.maxBulk(), math.MaxInt64/maxReplyStrings)
+	leftBytes := c.maxBulk()
+	sizedBelow := leftBytes - mGetUnsizedBytes
 	c.Out.Array(len(c.Keys))
 	for i := range c.Keys {
 		v, found := c.Tx.Get(&c.Keys[i])
@@ -41,12 +46,34 @@ func mGet(c *Ctx) error {
 			c.Out.Null()
 			continue
 		}
-		if budgetBytes -= int64(len(v.Bytes)); budgetBytes < 0 {
-			return errReplyTooLong
+		if leftBytes-int64(len(v.Bytes)) < sizedBelow {
+			sizedBelow = math.MinInt64
+			if !c.mGetRoom(c.Keys[i:], leftBytes) {
+				return errReplyTooLong
+			}
 		}
+		leftBytes -= int64(len(v.Bytes))
 		c.Out.Bulk(v.Bytes)
 	}
 	return nil
+}
+
+// mGetRoom makes room for the values of keys in one step, unless they are
+// longer than leftBytes.
+func (c *Ctx) mGetRoom(keys []shard.Key, leftBytes int64) bool {
+	size := 0
+	for i := range keys {
+		v, found := c.Tx.Peek(&keys[i])
+		if !found || v.Type != shard.String {
+			continue
+		}
+		if size += len(v.Bytes); int64(size) > leftBytes {
+			return false
+		}
+	}
+	const headBytes = 16 // "$536870912\r\n" and "\r\n", or a null
+	c.Out.Buf = slices.Grow(c.Out.Buf, size+len(keys)*headBytes)
+	return true
 }
 
 func strLen(c *Ctx) error {

@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -147,11 +148,18 @@ func TestGapIsNotLogged(t *testing.T) {
 func TestReplyIsBounded(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.ctx.MaxBulkBytes = 1 << 20
+	h.ctx.MaxBulkBytes = 4 << 20
 	require.Equal(t, "+OK", h.do("SET", "big", strings.Repeat("x", 1<<20)))
-	require.Len(t, h.do("MGET", "big", "big"), len("*2")+2*(len("\r\n$1048576\r\n")+1<<20))
-	require.Equal(t, "-ERR the values exceed twice the maximum string size (proto-max-bulk-len)",
-		h.do("MGET", "big", "big", "big"))
+	require.Equal(t, "+OK", h.do("SET", "small", "y"))
+	value := bulk(strings.Repeat("x", 1<<20)) + "\r\n"
+	require.Equal(t, "*5\r\n"+value+"$-1\r\n"+strings.Repeat(value, 2)+bulk("y"),
+		h.do("MGET", "big", "none", "big", "big", "small"))
+	tooLong := "-ERR the values together exceed the maximum string size (proto-max-bulk-len)"
+	require.Equal(t, tooLong, h.do("MGET", "big", "big", "big", "big", "small"))
+	many := append([]string{"MGET"}, slices.Repeat([]string{"big"}, 10_000)...)
+	h.out.Buf = nil
+	require.Equal(t, tooLong, h.do(many...))
+	require.Less(t, cap(h.out.Buf), 2<<20, "nothing is written before it is known to fit")
 }
 
 func TestScratchIsNotKeptLarge(t *testing.T) {

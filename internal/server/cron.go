@@ -41,6 +41,7 @@ func (s *Server) tick(ex *executor) int {
 	if ex.nowMilli-s.cron.sweepMilli >= sweepMilli {
 		s.cron.sweepMilli = ex.nowMilli
 		s.sweep(ex)
+		s.trimHeap()
 	}
 	if ex.tx == nil {
 		return s.tickMilli(ex.tun)

@@ -84,6 +84,10 @@ func (ex *executor) end() {
 		ex.keys, ex.aheadArgs, ex.ahead = nil, nil, nil
 	}
 	ex.ctx.Keys = nil
+	if n := ex.buffers.droppedBytes; n > 0 {
+		ex.srv.trim.droppedBytes.Add(n)
+		ex.buffers.droppedBytes = 0
+	}
 }
 
 // commit makes what the round observed durable in this goroutine.
@@ -106,7 +110,10 @@ func (ex *executor) observe(s *Session) {
 }
 
 // bufferStack keeps buffers of one size at hand, last used first.
-type bufferStack struct{ free [][]byte }
+type bufferStack struct {
+	free         [][]byte
+	droppedBytes int64 // left to the garbage collector since the last round
+}
 
 const (
 	bufferBytes = 16 << 10 // a fresh buffer
@@ -124,7 +131,10 @@ func (b *bufferStack) take() []byte {
 }
 
 func (b *bufferStack) give(buf []byte) {
-	if c := cap(buf); c >= bufferBytes && c <= keptBytes && len(b.free) < keptBuffers {
+	switch c := cap(buf); {
+	case c > keptBytes:
+		b.droppedBytes += int64(c)
+	case c >= bufferBytes && len(b.free) < keptBuffers:
 		b.free = append(b.free, buf[:0])
 	}
 }

@@ -52,6 +52,7 @@ type Server struct {
 	totals    totals
 	pool      executorPool
 	cron      cron
+	trim      trim
 
 	startMilli int64
 
