@@ -84,7 +84,8 @@ func (e *Engine) logReport(r *wal.Report, tookNano int64) {
 	if r.CutSavedAs != "" {
 		saved = "a copy is in " + r.CutSavedAs
 	}
-	e.opts.Logf("Log: cut a torn tail of %d bytes that no reply ever promised; %s", r.CutBytes, saved)
+	e.opts.Logf("Log: cut a torn tail of %d bytes, as frames may leave it that were not synced when the last run ended; %s",
+		r.CutBytes, saved)
 }
 
 // warnIgnoredLog tells an operator who switched appendonly off that data of

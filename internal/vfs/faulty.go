@@ -42,8 +42,9 @@ type Fault struct {
 	Sticky bool   // hit every later call too
 	Before func() // called first, without locks: may block or count
 	// Err fails the call; nil with a Before leaves it whole. A write puts its
-	// first ShortBytes in place before it fails; a sync loses what it failed
-	// to sync, as kernels do.
+	// first ShortBytes in place before it fails, less what is behind the last
+	// end of a sector in them: kernels stop writing at the end of a page. A
+	// sync loses what it failed to sync, as kernels do.
 	Err        error
 	ShortBytes int
 }
@@ -219,7 +220,10 @@ func (x *faultyFile) WriteAt(p []byte, off int64) (int, error) {
 		return x.inner.WriteAt(p, off)
 	}
 	n := 0
-	if short = min(short, len(p)); short > 0 {
+	if short = min(short, len(p)); short < len(p) {
+		short -= int((off + int64(short)) % sectorBytes)
+	}
+	if short > 0 {
 		n, _ = x.inner.WriteAt(p[:short], off)
 	}
 	return n, pathError("write", x.name, err)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -103,19 +104,25 @@ func TestFaultyHitsTheChosenCall(t *testing.T) {
 	mem := vfs.NewMem()
 	faulty := vfs.NewFaulty(mem)
 	require.NoError(t, faulty.MkdirAll("d"))
-	a := put(t, faulty, "d/a", "0123456789")
+	a := put(t, faulty, "d/a", strings.Repeat("0", 3*512))
 	b := put(t, faulty, "d/b", "0123456789")
 
-	faulty.Inject(vfs.Fault{Op: vfs.OpWrite, Path: "d/a", Nth: 2, Err: syscall.ENOSPC, ShortBytes: 3})
+	faulty.Inject(vfs.Fault{Op: vfs.OpWrite, Path: "d/a", Nth: 2, Err: syscall.ENOSPC, ShortBytes: 700})
 	write := func(f vfs.File) (int, error) { return f.WriteAt([]byte("abcdef"), 0) }
 	_, err := write(b)
 	require.NoError(t, err)
 	_, err = write(a)
 	require.NoError(t, err)
-	n, err := a.WriteAt([]byte("ABCDEF"), 0)
+	n, err := a.WriteAt([]byte(strings.Repeat("A", 800)), 500)
 	require.ErrorIs(t, err, syscall.ENOSPC)
-	require.Equal(t, 3, n)
-	require.Equal(t, "ABCdef6789", contentOf(t, mem, "d/a"))
+	require.Equal(t, 2*512-500, n, "a write ends early only where a sector ends")
+	require.Equal(t, "abcdef"+strings.Repeat("0", 494)+strings.Repeat("A", n)+strings.Repeat("0", 512),
+		contentOf(t, mem, "d/a"))
+	faulty.Inject(vfs.Fault{Op: vfs.OpWrite, Path: "d/a", Err: syscall.ENOSPC, ShortBytes: 3})
+	n, err = a.WriteAt([]byte("ABCDEF"), 0)
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	require.Zero(t, n)
+	require.Equal(t, "abcdef", contentOf(t, mem, "d/a")[:6])
 	_, err = write(a)
 	require.NoError(t, err, "once, not sticky")
 

@@ -195,8 +195,7 @@ func (r *recovery) stopped(i int, fr *frameReader, err error) error {
 	if i == r.tail {
 		return r.endOfTail(file, fr)
 	}
-	return r.damage(DamageFrame, file, fr.offset,
-		"no whole frame is here, but the segment was synced to its end before the next one was begun")
+	return r.lostEnd(i, fr)
 }
 
 // replayFrame hands the records of f to apply.

@@ -13,10 +13,11 @@ import (
 //
 // Zeros to the end of the file are a clean end. Anything else is a torn tail
 // unless a later frame header is there that says the bytes here were synced
-// when it was written. Under Always every later frame says so. Under EverySec
-// and Never several frames may have been on their way when the power went, and
-// the disk may have kept a later one and lost an earlier; then none of them
-// was ever known to be synced, and all of it may go.
+// when it was written, or they are not what a torn write leaves (torn.go).
+// Under Always every later frame says so. Under EverySec and Never several
+// frames may have been on their way when the power went, and the disk may have
+// kept a later one and lost an earlier; then none of them was ever known to be
+// synced, and all of it may go.
 func (r *recovery) endOfTail(file *segmentFile, fr *frameReader) error {
 	last, err := lastNonZero(file.file, fr.offset, file.size)
 	if err != nil {
@@ -34,8 +35,59 @@ func (r *recovery) endOfTail(file *segmentFile, fr *frameReader) error {
 			"frame %d should be here and is not whole, but frame %d at offset %d proves that it was synced",
 			fr.want.frame, proof.seq, at))
 	}
+	reason, err := notTorn(file, fr)
+	if err != nil {
+		return r.readError(file, fr.offset, err)
+	}
+	if reason != "" {
+		return r.damage(DamageFrame, file, fr.offset, reason)
+	}
 	r.cutFrom, r.cutTo = fr.offset, last+1
 	return nil
+}
+
+// lostEnd is for a segment before the tail whose frames stop being valid at
+// fr.offset without an end frame. The end frame is synced before the first
+// byte of the next segment is written. So when the frames stop cleanly, and
+// the next segment is the last one written to and has no frame in it, then
+// that one was only prepared, and what stands in it is the damage.
+func (r *recovery) lostEnd(i int, fr *frameReader) error {
+	file, next := r.files[i], r.files[i+1]
+	last, err := lastNonZero(file.file, fr.offset, file.size)
+	if err != nil {
+		return r.readError(file, fr.offset, err)
+	}
+	if i+1 == r.tail && last < fr.offset {
+		first, err := rubbishInPrepared(next)
+		if err != nil {
+			return r.readError(next, segmentHeaderBytes, err)
+		}
+		if first > 0 {
+			return r.damage(DamagePrepared, next, first, fmt.Sprintf(
+				"something is written in a segment that was only prepared: no frame is in it, and %s was not ended",
+				file.name))
+		}
+	}
+	return r.damage(DamageFrame, file, fr.offset,
+		"no whole frame is here, but the segment was synced to its end before the next one was begun")
+}
+
+// rubbishInPrepared is the offset of the first byte that is not zero in a file
+// without any frame header; 0 when there is a header.
+func rubbishInPrepared(file *segmentFile) (first int64, err error) {
+	fr := frameReader{file: file.file, size: file.size, salt: file.header.salt, offset: segmentHeaderBytes - 1}
+	_, at, err := proofBehind(&fr)
+	if err != nil || at > 0 {
+		return 0, err
+	}
+	err = scanFile(file.file, segmentHeaderBytes, file.size, 0, func(at int64, chunk []byte) bool {
+		n := slices.IndexFunc(chunk, func(c byte) bool { return c != 0 })
+		if n >= 0 {
+			first = at + int64(n)
+		}
+		return n < 0
+	})
+	return first, err
 }
 
 // proofBehind looks behind fr.offset for the frame header that knows of the

@@ -8,8 +8,9 @@
 // cut, and a copy of it is kept; damage anywhere else refuses to open (I9).
 //
 // What it assumes: of the disk, that a sync that returned nil is true, that a
-// sector of 512 bytes is written whole or not at all, and that rewriting a
-// sector with the same bytes does not endanger them. Of the caller, that it
+// sector of 512 bytes is written whole or not at all, that a write that fails
+// or is killed part-way ends at one, and that rewriting a sector with the same
+// bytes does not endanger them. Of the caller, that it
 // holds its shard's locks before Lock (I6) and never calls Commit between Lock
 // and Unlock.
 //
