@@ -25,7 +25,7 @@ func newKilledLog(t *testing.T, lead int, payload string) *killedLog {
 	t.Helper()
 	k := &killedLog{mem: vfs.NewMem()}
 	k.o = testOptions(k.mem)
-	k.o.SegmentBytes = 1 << 16
+	k.o.SegmentBytes = 1 << 13
 	l, _, _ := mustOpen(t, k.o)
 	require.NoError(t, l.Commit(appendRun(l, 1, strings.Repeat("l", lead))))
 	k.start = int(l.w.offset)
@@ -118,7 +118,7 @@ func TestFlippedByteWhereNothingIsProven(t *testing.T) {
 	t.Parallel()
 	for name, payload := range map[string]string{
 		"a sector of zeros": "a" + strings.Repeat("\x00", 2*sectorBytes) + "b",
-		"beyond the space":  strings.Repeat("x", 1<<16),
+		"beyond the space":  strings.Repeat("x", 1<<14),
 	} {
 		k := newKilledLog(t, leadTo(1100), payload)
 		if name == "beyond the space" {
@@ -202,11 +202,11 @@ func TestUnsyncedFramesMayBeLostOutOfOrder(t *testing.T) {
 }
 
 // Frames of all sizes on their way at once, a power cut at a random moment,
-// thousands of times: nothing that a crash leaves is taken for damage.
+// over and over: nothing that a crash leaves is taken for damage.
 func TestNoCrashLooksLikeDamage(t *testing.T) {
 	t.Parallel()
 	cuts := 0
-	for seed := range uint64(400) {
+	for seed := range uint64(200) {
 		rnd := rand.New(rand.NewPCG(seed, 9))
 		mem := vfs.NewMem()
 		o := testOptions(mem)
@@ -230,7 +230,7 @@ func TestNoCrashLooksLikeDamage(t *testing.T) {
 			}
 		}
 	}
-	require.Greater(t, cuts, 200)
+	require.Greater(t, cuts, 100)
 }
 
 // What is written to a segment that is only prepared is damage of that one,
