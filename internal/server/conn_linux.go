@@ -8,7 +8,7 @@ import (
 
 // read takes what one read returns: level triggering brings the rest back.
 func (l *loop) read(c *conn) {
-	n, err := unix.Read(c.fd, c.space(l.shared))
+	n, err := readNow(c.fd, c.space(l.shared))
 	switch {
 	case n > 0:
 		c.receive(l.ex, l.shared, n)
@@ -28,7 +28,7 @@ func (l *loop) read(c *conn) {
 func (l *loop) flush(c *conn) {
 	durable := l.srv.eng.Durable()
 	if b := c.releasable(durable); len(b) > 0 && !c.full && !c.cut {
-		n, err := unix.Write(c.fd, b)
+		n, err := writeNow(c.fd, b)
 		if n > 0 {
 			l.ex.tally.netOut += int64(n)
 			c.left(&l.ex.buffers, n)
