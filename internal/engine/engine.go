@@ -36,6 +36,9 @@ const (
 // ErrInUse says that another process holds the directory.
 var ErrInUse = errors.New("directory is in use by another server")
 
+// ErrStopped says that StopRecovery ended a recovery before its end.
+var ErrStopped = errors.New("stopped before the log was read to its end")
+
 // Options configures Open. FS, Clock and Dir are required; FS and Dir are not
 // touched when Log is false.
 type Options struct {
@@ -59,7 +62,8 @@ type Engine struct {
 	lock     io.Closer
 	log      atomic.Pointer[wal.Log]
 	memory   memoryLog
-	stopTick func() // set with log
+	stopTick func()      // set with log
+	stopping atomic.Bool // StopRecovery was called
 	loading  atomic.Bool
 	done     atomic.Int64
 	total    atomic.Int64

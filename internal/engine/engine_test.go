@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -205,4 +206,26 @@ func TestReportTellsWhatWasFound(t *testing.T) {
 // lists them in.
 func TestIdempotencyPutIs53(t *testing.T) {
 	require.EqualValues(t, 53, op.IdempotencyPut)
+}
+
+func TestStoppedRecoveryChangesNothing(t *testing.T) {
+	fs := vfs.NewMem()
+	e := opened(t, options(fs, clock.NewManual(startMilli)))
+	put(t, e, "a", "1", 0)
+	require.NoError(t, e.Close())
+
+	faulty := vfs.NewFaulty(fs)
+	stopped, err := Open(options(faulty, clock.NewManual(startMilli)))
+	require.NoError(t, err)
+	faulty.Inject(vfs.Fault{Op: vfs.OpChange &^ vfs.OpMkdir, Sticky: true, Err: errors.New("changed something")})
+	stopped.StopRecovery()
+	require.ErrorIs(t, stopped.Recover(), ErrStopped)
+	require.True(t, stopped.Loading())
+	require.NoError(t, stopped.Close())
+
+	back := opened(t, options(fs, clock.NewManual(startMilli)))
+	value, _, ok := get(back, "a")
+	require.True(t, ok)
+	require.Equal(t, "1", value)
+	require.NoError(t, back.Close())
 }

@@ -33,6 +33,9 @@ func (e *Engine) Recover() error {
 	startNano := e.Clock.MonoNano()
 	var o op.Op
 	apply := func(lsn wal.LSN, _ int64, payload []byte) error {
+		if e.stopping.Load() {
+			return ErrStopped
+		}
 		if err := op.Decode(payload, &o); err != nil {
 			return err
 		}
@@ -60,6 +63,13 @@ func (e *Engine) Recover() error {
 	e.loading.Store(false)
 	return nil
 }
+
+// StopRecovery makes a Recover that still reads the log return ErrStopped.
+// Nothing was changed on disk then. Safe from any goroutine.
+func (e *Engine) StopRecovery() { e.stopping.Store(true) }
+
+// Stopping says whether StopRecovery was called.
+func (e *Engine) Stopping() bool { return e.stopping.Load() }
 
 // progress records how far the load is and logs a line per progressStep.
 func (e *Engine) progress() func(done, total int64) {

@@ -82,6 +82,7 @@ type setup struct {
 	loading   bool // leave recovery to Serve
 	source    clock.Source
 	databases int
+	files     *vfs.Faulty // nil for an empty directory
 }
 
 // newLab opens an engine on files in memory and makes a server on it.
@@ -91,7 +92,10 @@ func newLab(t *testing.T, change ...func(s *setup)) *lab {
 	for _, f := range change {
 		f(&s)
 	}
-	l := &lab{t: t, fs: vfs.NewFaulty(vfs.NewMem()), logs: &logLines{}}
+	l := &lab{t: t, fs: s.files, logs: &logLines{}}
+	if l.fs == nil {
+		l.fs = vfs.NewFaulty(vfs.NewMem())
+	}
 	src := clock.System()
 	switch {
 	case s.source != nil:
@@ -156,6 +160,9 @@ func (l *lab) close() {
 		if err := l.halt(); err != nil && l.eng.Err() == nil {
 			l.t.Errorf("serve: %v", err)
 		}
+	}
+	if l.eng == nil {
+		return // the test closed it
 	}
 	if err := l.eng.Close(); err != nil && l.eng.Err() == nil {
 		l.t.Errorf("close: %v", err)

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
 	"runtime/debug"
+
+	"github.com/hapaxkv/hapax/internal/engine"
 )
 
 // Serve runs until ctx ends (orderly: stop accepting, finish the round, sync,
@@ -50,9 +53,12 @@ func (s *Server) Serve(ctx context.Context) error {
 func (s *Server) await(ctx context.Context, recovered chan error) error {
 	stop := false
 	for {
-		// Recovery is not interrupted: the engine cannot be closed under it.
+		// The engine cannot be closed under a recovery: its end is awaited.
 		if stop && !s.eng.Loading() {
 			return nil
+		}
+		if stop {
+			s.eng.StopRecovery()
 		}
 		done := ctx.Done()
 		if stop {
@@ -60,6 +66,10 @@ func (s *Server) await(ctx context.Context, recovered chan error) error {
 		}
 		select {
 		case err := <-recovered:
+			if stop && errors.Is(err, engine.ErrStopped) {
+				s.logf(LevelNotice, "Stopped while the log was being loaded; nothing was changed")
+				return nil
+			}
 			if err != nil {
 				return err
 			}

@@ -101,6 +101,31 @@ func TestLoadingAnswers(t *testing.T) {
 	require.Contains(t, m.do("INFO", "persistence"), "loading:0")
 }
 
+// A stop does not wait for a long load.
+func TestStopDuringTheLoad(t *testing.T) {
+	first := newLab(t)
+	require.Equal(t, "+OK\r\n", first.session().do("SET", "a", "1"))
+	require.NoError(t, first.eng.Close())
+	disk := first.fs
+	first.eng = nil
+
+	reached, goOn := make(chan struct{}, 1), make(chan struct{})
+	disk.Inject(vfs.Fault{Op: vfs.OpRead, Path: "wal", Nth: 1, Before: func() {
+		reached <- struct{}{}
+		<-goOn
+	}})
+	l := newLab(t, func(s *setup) { s.files, s.loading, s.realTime = disk, true, true })
+	l.start()
+	<-reached
+	l.stop()
+	eventually(t, "the stop reached the engine", l.eng.Stopping)
+	close(goOn)
+	require.NoError(t, <-l.served, "an orderly stop")
+	l.served = nil
+	require.True(t, l.eng.Loading(), "it did not load to the end")
+	require.Contains(t, l.logs.String(), "Stopped while the log was being loaded")
+}
+
 func TestReplyModes(t *testing.T) {
 	m := newLab(t).session()
 	require.Equal(t, "+PONG\r\n", m.ask("CLIENT REPLY SKIP\r\nPING\r\nPING\r\n"))
