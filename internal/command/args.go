@@ -24,7 +24,21 @@ func ParseInt(b []byte) (int64, bool) {
 	if len(digits) == 0 || digits[0] < '1' || digits[0] > '9' {
 		return 0, false // also "-0"
 	}
-	var n uint64
+	n, ok := parseDigits(digits)
+	if !ok {
+		return 0, false
+	}
+	if negative {
+		if n > 1<<63 {
+			return 0, false
+		}
+		return -int64(n), true // 1<<63 wraps to the smallest int64
+	}
+	return int64(n), n <= math.MaxInt64
+}
+
+// parseDigits reads digits and nothing else; false also when they do not fit.
+func parseDigits(digits []byte) (n uint64, ok bool) {
 	for _, c := range digits {
 		if c < '0' || c > '9' {
 			return 0, false
@@ -35,13 +49,7 @@ func ParseInt(b []byte) (int64, bool) {
 		}
 		n = n*10 + d
 	}
-	if negative {
-		if n > 1<<63 {
-			return 0, false
-		}
-		return -int64(n), true // 1<<63 wraps to the smallest int64
-	}
-	return int64(n), n <= math.MaxInt64
+	return n, true
 }
 
 // IntArg is ParseInt with the error Redis answers.

@@ -110,16 +110,9 @@ func parseCursor(b []byte) (uint64, bool) {
 	if len(digits) == 0 {
 		return 0, false
 	}
-	var n uint64
-	for _, c := range digits {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		d := uint64(c - '0')
-		if n > (math.MaxUint64-d)/10 {
-			return 0, false
-		}
-		n = n*10 + d
+	n, ok := parseDigits(digits)
+	if !ok {
+		return 0, false
 	}
 	if negative {
 		n = -n

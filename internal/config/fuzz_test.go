@@ -16,7 +16,7 @@ func FuzzFile(f *testing.F) {
 		"maxmemory 2gb\nmaxmemory-clients 5%\nunixsocketperm 700\n",
 		"client-output-buffer-limit normal 1mb 2k 3 replica 0 0 0\n",
 		"rename-command GET \"\"\nuser default on nopass ~* +@all\n",
-		"include /work/a.conf\n",
+		"include /etc/hapax/a.conf\n",
 		"include none*.conf\nnotify-keyspace-events KEA\nlatency-tracking-info-percentiles 50 99.9\n",
 		"dir 'it\\'s'\nlogfile \"unbalanced\n",
 		"slave-read-only no\nSHUTDOWN-on-sigint save now\r\n\thz 9\n",
@@ -24,7 +24,7 @@ func FuzzFile(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {
-		c, err := world{files: map[string]string{"/work/a.conf": string(content)}}.load("a.conf")
+		c, err := world{files: map[string]string{"/etc/hapax/a.conf": string(content)}}.load("a.conf")
 		if err != nil {
 			for _, line := range strings.Split(err.Error(), "\n") {
 				where, why, _ := strings.Cut(line, ": ")
@@ -36,7 +36,7 @@ func FuzzFile(f *testing.F) {
 		want := get(c, "*")
 		for name, old := range map[string][]byte{"new": nil, "same": content} {
 			rewritten := c.Rewrite(old)
-			again, err := world{files: map[string]string{"/work/a.conf": string(rewritten)}}.load("a.conf")
+			again, err := world{files: map[string]string{"/etc/hapax/a.conf": string(rewritten)}}.load("a.conf")
 			require.NoError(t, err, "%s file: %q", name, rewritten)
 			require.Equal(t, want, get(again, "*"), "%s file: %q", name, rewritten)
 		}

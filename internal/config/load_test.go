@@ -29,7 +29,7 @@ func (w world) load(args ...string) (*config.Config, error) {
 		Args:    args,
 		Environ: w.env,
 		Stdin:   strings.NewReader(w.stdin),
-		Dir:     "/work",
+		Dir:     "/etc/hapax",
 		Rename: func(command, name string) error {
 			if command == refused {
 				return errors.New("no such command: " + command)
@@ -79,7 +79,7 @@ func TestDefaults(t *testing.T) {
 // those before it.
 func TestPrecedence(t *testing.T) {
 	w := world{
-		files: map[string]string{"/work/a.conf": "port 1\ntimeout 1\nhz 1\n"},
+		files: map[string]string{"/etc/hapax/a.conf": "port 1\ntimeout 1\nhz 1\n"},
 		env:   []string{"HAPAX_PORT=2", "HAPAX_TIMEOUT=2", "PATH=/bin"},
 	}
 	c, err := w.load("a.conf", "--port", "3")
@@ -88,7 +88,7 @@ func TestPrecedence(t *testing.T) {
 	require.EqualValues(t, 2, c.Int("timeout"))
 	require.EqualValues(t, 1, c.Int("hz"))
 	require.EqualValues(t, 16, c.Int("databases"))
-	require.Equal(t, "/work/a.conf", c.File)
+	require.Equal(t, "/etc/hapax/a.conf", c.File)
 }
 
 func TestFlags(t *testing.T) {
@@ -124,7 +124,7 @@ func TestFlags(t *testing.T) {
 }
 
 func TestStandardInput(t *testing.T) {
-	w := world{stdin: "port 5\ntimeout 5\n", files: map[string]string{"/work/a.conf": "port 1\nhz 1\n"}}
+	w := world{stdin: "port 5\ntimeout 5\n", files: map[string]string{"/etc/hapax/a.conf": "port 1\nhz 1\n"}}
 	c, err := w.load("-")
 	require.NoError(t, err)
 	require.EqualValues(t, 5, c.Int("port"))
@@ -161,7 +161,7 @@ func TestFile(t *testing.T) {
 		{"the harmless user of a rewritten file", "user default on nopass sanitize-payload ~* &* +@all\nport 6\n", "port", "6"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := world{files: map[string]string{"/work/a.conf": c.file}}.load("a.conf")
+			got, err := world{files: map[string]string{"/etc/hapax/a.conf": c.file}}.load("a.conf")
 			if c.directive == "" {
 				require.Error(t, err)
 				return
@@ -175,7 +175,7 @@ func TestFile(t *testing.T) {
 func TestRenameCommands(t *testing.T) {
 	var renames [][2]string
 	w := world{
-		files:   map[string]string{"/work/a.conf": "rename-command FLUSHALL \"\"\nrename-command CONFIG secret\n"},
+		files:   map[string]string{"/etc/hapax/a.conf": "rename-command FLUSHALL \"\"\nrename-command CONFIG secret\n"},
 		renamed: func(command, name string) { renames = append(renames, [2]string{command, name}) },
 	}
 	_, err := w.load("a.conf")
@@ -211,17 +211,17 @@ func TestProblems(t *testing.T) {
 		{"loadmodule x.so", "a.conf:1: loadmodule: modules are not supported"},
 		{"sentinel x", "a.conf:1: sentinel directive while not in sentinel mode"},
 		{"\nrename-command NOSUCH x", "a.conf:2: rename-command: no such command: NOSUCH"},
-		{"\ninclude nowhere.conf", "a.conf:2: include: /work/nowhere.conf: can't read the configuration file: file does not exist"},
-		{"include a.conf", "a.conf:1: include: /work/a.conf: included too often"},
+		{"\ninclude nowhere.conf", "a.conf:2: include: /etc/hapax/nowhere.conf: can't read the configuration file: file does not exist"},
+		{"include a.conf", "a.conf:1: include: /etc/hapax/a.conf: included too often"},
 		{"include", "a.conf:1: include: wrong number of arguments"},
 	} {
 		t.Run(c.file, func(t *testing.T) {
-			_, err := world{files: map[string]string{"/work/a.conf": c.file}}.load("a.conf")
+			_, err := world{files: map[string]string{"/etc/hapax/a.conf": c.file}}.load("a.conf")
 			require.ErrorContains(t, err, c.want)
 		})
 	}
 
-	_, err := world{env: []string{"HAPAX_PORT=x"}, files: map[string]string{"/work/a.conf": "prot 1\nrename-command NOSUCH x\nhz x\n"}}.load("a.conf", "--maxmemroy", "1", "--timeout")
+	_, err := world{env: []string{"HAPAX_PORT=x"}, files: map[string]string{"/etc/hapax/a.conf": "prot 1\nrename-command NOSUCH x\nhz x\n"}}.load("a.conf", "--maxmemroy", "1", "--timeout")
 	require.EqualError(t, err, strings.Join([]string{
 		"a.conf:1: unknown directive 'prot', did you mean 'port'?",
 		"a.conf:2: rename-command: no such command: NOSUCH",
@@ -235,7 +235,7 @@ func TestProblems(t *testing.T) {
 	require.ErrorContains(t, err, "/etc/none.conf: can't read the configuration file")
 	_, err = world{}.load("--port", "1", "2")
 	require.Error(t, err)
-	_, err = world{files: map[string]string{"/work/a.conf": ""}}.load("a.conf", "b")
+	_, err = world{files: map[string]string{"/etc/hapax/a.conf": ""}}.load("a.conf", "b")
 	require.ErrorContains(t, err, "'b' belongs to no option")
 }
 
@@ -260,7 +260,7 @@ func TestInclude(t *testing.T) {
 		"/etc/h/main.conf":     "port 1\ninclude part.conf\ninclude conf.d/*.conf\ninclude none/*.conf\ninclude shared.conf\n",
 		"/etc/h/part.conf":     "port 2\nsave 1 1\n",
 		"/etc/h/conf.d/x.conf": "hz 7\nsave 2 2\n",
-		"/work/shared.conf":    "timeout 8\n",
+		"/etc/hapax/shared.conf":    "timeout 8\n",
 	}}
 	c, err := w.load("/etc/h/main.conf")
 	require.NoError(t, err)
@@ -274,7 +274,7 @@ func TestIncludeIsBounded(t *testing.T) {
 	// A chain of distinct files, longer than the bound.
 	files := map[string]string{}
 	for i := range 30 {
-		files["/work/"+strings.Repeat("a", i+1)] = "include " + strings.Repeat("a", i+2) + "\n"
+		files["/etc/hapax/"+strings.Repeat("a", i+1)] = "include " + strings.Repeat("a", i+2) + "\n"
 	}
 	_, err := world{files: files}.load("a")
 	require.ErrorContains(t, err, "included too often")
@@ -283,9 +283,9 @@ func TestIncludeIsBounded(t *testing.T) {
 	fan := map[string]string{}
 	for i := range 15 {
 		next := strings.Repeat("b", i+2)
-		fan["/work/"+strings.Repeat("b", i+1)] = "include " + next + "\ninclude " + next + "\n"
+		fan["/etc/hapax/"+strings.Repeat("b", i+1)] = "include " + next + "\ninclude " + next + "\n"
 	}
-	fan["/work/"+strings.Repeat("b", 16)] = ""
+	fan["/etc/hapax/"+strings.Repeat("b", 16)] = ""
 	_, err = world{files: fan}.load("b")
 	require.ErrorContains(t, err, "included too often")
 }
@@ -309,7 +309,7 @@ func TestEnvironment(t *testing.T) {
 
 // What does nothing here is named, and said aloud where somebody may rely on it.
 func TestWarnings(t *testing.T) {
-	w := world{files: map[string]string{"/work/a.conf": "rdbcompression no\ncluster-enabled yes\nport 1\n"}}
+	w := world{files: map[string]string{"/etc/hapax/a.conf": "rdbcompression no\ncluster-enabled yes\nport 1\n"}}
 	c, err := w.load("a.conf", "--hash-max-ziplist-entries", "5", "--daemonize", "yes", "--tls-port", "6380")
 	require.NoError(t, err)
 	warnings := strings.Join(c.Warnings, "\n")

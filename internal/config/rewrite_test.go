@@ -22,8 +22,8 @@ requirepass old
 this is "unbalanced
 `
 	w := world{files: map[string]string{
-		"/work/a.conf":     "# My server\nport 7000\nmaxmemory 1mb\nsave 10 1\nsave 20 2\nsave 30 3\nhz 5\nhz 6\nrequirepass old\n",
-		"/work/other.conf": "",
+		"/etc/hapax/a.conf":     "# My server\nport 7000\nmaxmemory 1mb\nsave 10 1\nsave 20 2\nsave 30 3\nhz 5\nhz 6\nrequirepass old\n",
+		"/etc/hapax/other.conf": "",
 	}}
 	c, err := w.load("a.conf")
 	require.NoError(t, err)
@@ -58,7 +58,7 @@ func TestRewriteReadsBack(t *testing.T) {
 		"--notify-keyspace-events", "KEA", "--unixsocketperm", "700", "--maxmemory-clients", "5%", "--latency-tracking-info-percentiles", "")
 	require.NoError(t, err)
 	first := c.Rewrite(nil)
-	again, err := world{files: map[string]string{"/work/a.conf": string(first)}}.load("a.conf")
+	again, err := world{files: map[string]string{"/etc/hapax/a.conf": string(first)}}.load("a.conf")
 	require.NoError(t, err)
 	require.Equal(t, get(c, "*"), get(again, "*"))
 	require.Equal(t, string(first), string(again.Rewrite(first)))
