@@ -257,10 +257,10 @@ func TestSuggestionsAreNear(t *testing.T) {
 
 func TestInclude(t *testing.T) {
 	w := world{files: map[string]string{
-		"/etc/h/main.conf":     "port 1\ninclude part.conf\ninclude conf.d/*.conf\ninclude none/*.conf\ninclude shared.conf\n",
-		"/etc/h/part.conf":     "port 2\nsave 1 1\n",
-		"/etc/h/conf.d/x.conf": "hz 7\nsave 2 2\n",
-		"/etc/hapax/shared.conf":    "timeout 8\n",
+		"/etc/h/main.conf":       "port 1\ninclude part.conf\ninclude conf.d/*.conf\ninclude none/*.conf\ninclude shared.conf\n",
+		"/etc/h/part.conf":       "port 2\nsave 1 1\n",
+		"/etc/h/conf.d/x.conf":   "hz 7\nsave 2 2\n",
+		"/etc/hapax/shared.conf": "timeout 8\n",
 	}}
 	c, err := w.load("/etc/h/main.conf")
 	require.NoError(t, err)
