@@ -296,7 +296,7 @@ func (l *lab) slowSync() (entered <-chan struct{}, release func()) {
 	gate := make(chan struct{})
 	arrived := make(chan struct{}, 1000)
 	l.fs.Inject(vfs.Fault{Op: vfs.OpSync, Path: "wal", Sticky: true, Before: func() {
-		if l.eng.Last() > l.eng.Durable() {
+		if l.eng.Last() > l.eng.Synced() {
 			arrived <- struct{}{}
 		}
 		<-gate
