@@ -144,15 +144,6 @@ func hexWithoutExponent(b []byte) bool {
 	return true
 }
 
-// FloatArg is ParseFloat with the error Redis answers.
-func FloatArg(b []byte) (float64, error) {
-	f, ok := ParseFloat(b)
-	if !ok {
-		return 0, ErrNotFloat
-	}
-	return f, nil
-}
-
 // Is says whether arg is word in any case. word is written in lower case.
 func Is(arg []byte, word string) bool {
 	if len(arg) != len(word) {

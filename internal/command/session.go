@@ -29,7 +29,6 @@ type Session struct {
 	NoEvict       bool
 	NoTouch       bool
 	CloseAfter    bool    // close once what is in Out is flushed (QUIT, CLIENT KILL of itself)
-	Pipelined     bool    // more of this connection's commands were already read; for tests
 	LastWrite     wal.LSN // LSN of this connection's last write, for WAIT and WAITAOF
 	Proto         int     // 2 or 3; HELLO and RESET set it together with Ctx.Out.Proto
 }

@@ -74,7 +74,7 @@ func (s *Session) run(ex *executor, data []byte) (used int) {
 	s.enter(ex)
 	defer s.leave(ex)
 	if s.held != nil && s.stop == running {
-		s.runHeld(ex, len(data) > 0)
+		s.runHeld(ex)
 	}
 	for s.stop == running {
 		if err := ex.parseAhead(s, data[used:]); err != nil {
@@ -97,7 +97,6 @@ func (s *Session) run(ex *executor, data []byte) (used int) {
 func (s *Session) runAhead(ex *executor, data []byte) (used int) {
 	for i := range ex.ahead {
 		r := &ex.ahead[i]
-		s.state.Pipelined = r.end < len(data)
 		if len(r.args) > 0 {
 			if ex.dispatch(s, r) == mustWait {
 				s.stop = stopBarrier
@@ -120,11 +119,10 @@ func (s *Session) runAhead(ex *executor, data []byte) (used int) {
 }
 
 // runHeld runs an inline request that had to wait.
-func (s *Session) runHeld(ex *executor, more bool) {
+func (s *Session) runHeld(ex *executor) {
 	r := request{args: s.held}
 	s.held = nil
 	ex.prepare(&r)
-	s.state.Pipelined = more
 	if ex.dispatch(s, &r) == mustWait {
 		s.held, s.stop = r.args, stopBarrier
 		return

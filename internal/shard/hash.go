@@ -20,15 +20,6 @@ func randomSecrets() (s [4]uint64) {
 	return s
 }
 
-// SetHashSeed makes the order of keys in a slot a function of seed, so that a
-// simulation can be run again. Call it before the first store is made, and
-// never in a server.
-func SetHashSeed(seed uint64) {
-	for i := range secrets {
-		secrets[i] = scramble(&seed)
-	}
-}
-
 // scramble is the next number of the splitmix sequence at *state.
 func scramble(state *uint64) uint64 {
 	*state += 0x9E3779B97F4A7C15
