@@ -21,6 +21,7 @@ import (
 	"io"
 	"path"
 	"sync/atomic"
+	"time"
 
 	"github.com/hapaxkv/hapax/internal/clock"
 	"github.com/hapaxkv/hapax/internal/shard"
@@ -51,6 +52,21 @@ type Options struct {
 	Databases    int
 	Clock        *clock.Clock
 	Logf         func(format string, args ...any) // nil discards
+
+	Rules CheckpointRules
+	// SyncReport and SyncFatal bound how long one write or sync of the log may
+	// take: then it is logged, or the process gives up (Fatal is called). 0
+	// does neither.
+	SyncReport, SyncFatal time.Duration
+	// Fatal ends the process when a sync hangs: nothing else can. nil ignores.
+	Fatal func(err error)
+	// LoadWorkers is how many goroutines load a snapshot; 0 is one per
+	// processor.
+	LoadWorkers int
+	// Inline starts no goroutines, see wal.Options.Inline. For simulation.
+	Inline bool
+	// Salt is wal.Options.Salt.
+	Salt func() uint64
 }
 
 // Engine is one open store.

@@ -13,21 +13,24 @@ import (
 // code. Arrows go one way: from what answers a client down to what keeps bytes.
 // A package that is missing here fails, so that a new one is placed on purpose.
 var allowed = map[string][]string{
-	"slot":    {},
-	"op":      {},
-	"idem":    {},
-	"resp":    {},
-	"clock":   {},
-	"vfs":     {},
-	"netpoll": {},
-	"config":  {},
-	"wal":     {"vfs"},
-	"shard":   {"slot", "op", "wal"},
-	"command": {"shard", "op", "idem", "resp", "slot", "wal"},
-	"engine":  {"shard", "wal", "op", "slot", "vfs", "clock"},
-	"server":  {"command", "engine", "shard", "wal", "resp", "netpoll", "clock"},
-	"lint":    {},
-	"script":  anything,
+	"slot":     {},
+	"op":       {},
+	"idem":     {},
+	"resp":     {},
+	"clock":    {},
+	"vfs":      {},
+	"netpoll":  {},
+	"config":   {},
+	"wal":      {"vfs"},
+	"shard":    {"slot", "op", "wal"},
+	"command":  {"shard", "op", "idem", "resp", "slot", "wal"},
+	"snapshot": {"op", "vfs", "wal"},
+	"engine":   {"shard", "wal", "snapshot", "op", "slot", "vfs", "clock"},
+	"inspect":  {"engine", "wal", "snapshot", "op", "idem", "vfs", "slot"},
+	"server":   {"command", "engine", "shard", "wal", "resp", "netpoll", "clock"},
+	"lint":     {},
+	"script":   anything,
+	"sim":      anything,
 }
 
 // anything marks packages that only tests import; they may import all others.
@@ -36,9 +39,11 @@ var anything = []string{"*"}
 // importers restricts who may import a package, where the table above is not
 // enough: nil is "tests only".
 var importers = map[string][]string{
-	"config": {"cmd/server"},
-	"script": nil,
-	"lint":   nil,
+	"config":  {"cmd/server"},
+	"script":  nil,
+	"sim":     nil,
+	"inspect": {"cmd/server"},
+	"lint":    nil,
 }
 
 // libraries are the modules that the root module may use, and where.

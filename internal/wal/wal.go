@@ -65,8 +65,22 @@ type Options struct {
 	Logf         func(format string, args ...any) // nil discards
 
 	// FirstLSN is the record that the log must reach back to: one more than
-	// what a snapshot holds. 0 is 1, a log that is complete by itself.
+	// what a snapshot holds. 0 is 1, a log that is complete by itself. Records
+	// before it are not handed to apply, and segments that hold none from it
+	// on are not read.
 	FirstLSN LSN
+	// FirstSegment is the oldest segment that anybody needs: files of older
+	// ones are what an interrupted removal left, are not looked at, and are
+	// removed when Open succeeded. 0 is 1.
+	FirstSegment uint64
+	// LogID is the log that has to be here; 0 takes any.
+	LogID uint64
+	// ReachLSN is a record known to have been synced: a log that ends before
+	// it has lost its end.
+	ReachLSN LSN
+	// MustExist makes it damage when there is no segment. Without it a log is
+	// begun then, at segment FirstSegment and record FirstLSN.
+	MustExist bool
 	// Tick drives the background sync of EverySec, and sees to leftovers and
 	// to a segment that could not be prepared. Without it EverySec syncs at
 	// every Commit, so that it never promises less than it says.
@@ -84,7 +98,7 @@ type Options struct {
 // Report says what Open found; every start logs it.
 type Report struct {
 	Segments          int // files, one prepared ahead included
-	FirstLSN, LastLSN LSN
+	FirstLSN, LastLSN LSN // of the records handed to apply, and of the log
 	Records, Frames   int64
 	LastT             int64  // greatest T of any frame, Unix milliseconds
 	CutBytes          int64  // torn tail removed
