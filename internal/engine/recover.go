@@ -41,7 +41,10 @@ func (e *Engine) Recover() error {
 		}
 		return e.Store.Apply(lsn, &o)
 	}
-	tick, stopTick := clock.NewTicker(syncPeriod)
+	tick, stopTick := (<-chan time.Time)(nil), func() {}
+	if !e.opts.Inline {
+		tick, stopTick = clock.NewTicker(syncPeriod)
+	}
 	log, report, err := wal.Open(wal.Options{
 		FS:           e.opts.FS,
 		Dir:          path.Join(e.opts.Dir, walName),
@@ -50,6 +53,8 @@ func (e *Engine) Recover() error {
 		Logf:         e.opts.Logf,
 		Tick:         tick,
 		MonoNano:     e.opts.Clock.MonoNano,
+		Inline:       e.opts.Inline,
+		Salt:         e.opts.Salt,
 	}, apply, e.progress())
 	if err != nil {
 		stopTick()
