@@ -3,7 +3,6 @@ package e2e
 import (
 	"bufio"
 	"fmt"
-	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -184,16 +183,13 @@ func fillUp(t *testing.T, s *server, clients int) (acknowledged []int, last erro
 	return acknowledged, errs[0]
 }
 
-// smallDisk is a file system of 24 MB in memory that can be made larger. The
-// test is skipped where mounting isn't possible (in most containers).
+// smallDisk is a file system of 24 MB in memory that can be made larger.
 func smallDisk(t *testing.T) (dir string, enlarge func()) {
 	t.Helper()
-	if os.Getuid() != 0 {
-		t.Skip("mounting a small disk needs root")
-	}
+	needMounts(t)
 	dir = t.TempDir()
 	if err := system("mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", dir); err != nil {
-		t.Skipf("no small disk here: %v", err)
+		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		if err := system("umount", dir); err != nil {
@@ -205,13 +201,4 @@ func smallDisk(t *testing.T) (dir string, enlarge func()) {
 			t.Fatal(err)
 		}
 	}
-}
-
-// system runs a program that sets up or takes down a disk.
-func system(name string, args ...string) error {
-	out, err := exec.Command(name, args...).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, out)
-	}
-	return nil
 }

@@ -51,8 +51,10 @@ const (
 	limitWindowMilli = 31_622_400_000
 )
 
-// next makes a command up and says what its reply has to be.
-func (p *private) next(w *killWorker) request {
+func (p *private) next(w *killWorker) []request { return []request{p.command(w)} }
+
+// command makes one up and says what its reply has to be.
+func (p *private) command(w *killWorker) request {
 	key := p.keys[w.rnd.IntN(6)]
 	now, found := p.ahead[key]
 	deadline := time.Now().Add(time.Hour).UnixMilli() + w.rnd.Int64N(1e9)
@@ -162,6 +164,11 @@ func (p *private) check(c redis.Conn) error {
 	if err != nil {
 		return err
 	}
+	return p.settle(found)
+}
+
+// settle finds which of the unanswered commands were done.
+func (p *private) settle(found state) error {
 	candidate := maps.Clone(p.known)
 	for i := 0; ; i++ {
 		if maps.Equal(candidate, found) {

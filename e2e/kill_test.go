@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -34,14 +35,17 @@ func killCycles(t *testing.T) int {
 
 // TestKillUnderLoad kills the server with SIGKILL in the middle of 50 clients'
 // work, starts it again on the same files and asks for everything that was
-// acknowledged, again and again on one growing set of data:
+// acknowledged, again and again on one growing set of data. Snapshots run all
+// the time, one after the other; some starts are killed before they are done.
 //
 //   - what a client alone changed is as it was after the last answered command,
 //     or after some of the unanswered ones, in the order in which it sent them;
+//     one client has two databases for itself, which it swaps and flushes;
 //   - an IDEM record that anyone was told of is there, with its owner, state,
 //     result and deadline, and at most one client ever acquired it;
 //   - a ONCE mark that anyone was told of is there, and one client was first;
-//   - a counter is at least what anyone was told it was.
+//   - a counter is at least what anyone was told it was;
+//   - what was there before the first kill, and is never touched, is there.
 func TestKillUnderLoad(t *testing.T) {
 	for _, backend := range []string{"epoll", "goroutine"} {
 		for _, loops := range []string{"1", "4"} {
@@ -49,17 +53,19 @@ func TestKillUnderLoad(t *testing.T) {
 				t.Parallel()
 				seed := uint64(time.Now().UnixNano())
 				t.Logf("seed %d", seed)
-				k := newKillRun(t, seed, "--io-backend", backend, "--io-loops", loops, "--appendfsync", "always", "--wal-segment-size", "1mb")
-				for cycle := range killCycles(t) {
-					k.cycle(cycle)
-					if t.Failed() {
-						return
-					}
-				}
-				k.lastStart()
+				args := append([]string{"--io-backend", backend, "--io-loops", loops}, snapshotArgs...)
+				k := newKillRun(t, seed, t.TempDir(), args...)
+				k.run(killCycles(t))
 			})
 		}
 	}
+}
+
+// snapshotArgs make segments small and let the log start snapshots as often as
+// it can, beside those that a client asks for.
+var snapshotArgs = []string{
+	"--appendfsync", "always", "--wal-segment-size", "1mb",
+	"--auto-aof-rewrite-min-size", "1mb", "--auto-aof-rewrite-percentage", "10",
 }
 
 // killRun is one configuration under test over all its cycles.
@@ -70,25 +76,58 @@ type killRun struct {
 	rnd     *rand.Rand
 	workers []*killWorker
 	shared  *shared
+	// crash ends a server, which clients are keeping busy or not. dir is what
+	// it left, then.
+	crash func(s *server, busy bool)
 
 	acknowledged atomic.Int64 // replies in this cycle
 	killAt       int64        // how many of them the kill waits for
 	reached      chan struct{}
+
+	// What the run did, for its last line.
+	told      int64 // replies over all cycles
+	crashes   int64
+	early     int64 // crashes of servers that had not begun to serve
+	snapshots int64 // finished ones
+	during    int64 // crashes while one ran
+	readied   time.Duration
 }
 
-func newKillRun(t *testing.T, seed uint64, args ...string) *killRun {
-	k := &killRun{t: t, dir: t.TempDir(), args: args, rnd: rand.New(rand.NewPCG(seed, 0)), shared: newShared()}
+func newKillRun(t *testing.T, seed uint64, dir string, args ...string) *killRun {
+	k := &killRun{t: t, dir: dir, args: args, rnd: rand.New(rand.NewPCG(seed, 0)), shared: newShared()}
+	k.crash = func(s *server, _ bool) { s.kill() }
 	for i := range killClients {
-		k.workers = append(k.workers, &killWorker{
-			run: k, id: i, rnd: rand.New(rand.NewPCG(seed, uint64(i)+1)), private: newPrivate(i),
-		})
+		var own alone = newPrivate(i)
+		if i == 0 {
+			own = newSwapper()
+		}
+		k.workers = append(k.workers, &killWorker{run: k, id: i, rnd: rand.New(rand.NewPCG(seed, uint64(i)+1)), own: own})
 	}
 	return k
 }
 
-// cycle loads, kills, starts and checks once.
-func (k *killRun) cycle(n int) {
+// run is all cycles, and what they came to.
+func (k *killRun) run(cycles int) {
 	s := start(k.t, k.dir, k.args...)
+	putBallast(k.t, s)
+	k.stop(s)
+	for cycle := range cycles {
+		k.cycle(cycle)
+		if k.t.Failed() {
+			return
+		}
+	}
+	k.lastStart()
+	k.t.Logf("%d crashes (%d in the middle of a snapshot, %d before the server was ready), %d snapshots finished, %d acknowledged operations, all there",
+		k.crashes, k.during, k.early, k.snapshots, k.told)
+	if k.snapshots == 0 {
+		k.t.Error("no snapshot was finished in the whole run")
+	}
+}
+
+// cycle loads, crashes, starts and checks once.
+func (k *killRun) cycle(n int) {
+	s := k.start()
 	k.acknowledged.Store(0)
 	k.killAt = 200 + k.rnd.Int64N(6000)
 	k.reached = make(chan struct{})
@@ -97,6 +136,7 @@ func (k *killRun) cycle(n int) {
 	for _, w := range k.workers {
 		wg.Go(func() { w.work(s.addr) })
 	}
+	saver := saveAlways(s, &wg)
 	select {
 	case <-k.reached:
 	case <-s.done:
@@ -104,21 +144,57 @@ func (k *killRun) cycle(n int) {
 	case <-time.After(startTimeout):
 		k.t.Errorf("cycle %d: only %d of %d replies came", n, k.acknowledged.Load(), k.killAt)
 	}
-	s.kill()
+	k.crash(s, true)
 	wg.Wait()
+	k.crashes++
+	k.told += k.acknowledged.Load()
+	k.snapshots += saver.finished
+	if saver.running {
+		k.during++
+	}
 	if k.t.Failed() {
 		return
 	}
 	killedMilli := time.Now().UnixMilli()
-	s = start(k.t, k.dir, k.args...)
+	for k.rnd.IntN(2) == 0 {
+		k.crashEarly()
+	}
+	s = k.start()
 	k.check(s, n, killedMilli)
-	k.t.Logf("cycle %d: killed after %d replies", n, k.acknowledged.Load())
+	k.t.Logf("cycle %d: crashed after %d replies and %d snapshots", n, k.acknowledged.Load(), saver.finished)
 	// The next cycle finds the server as the last left it: killed at rest, or
 	// stopped in order.
 	if k.rnd.IntN(2) == 0 {
-		s.kill()
-	} else if code := s.stop(syscall.SIGTERM); code != 0 {
-		k.t.Errorf("cycle %d: exit code %d after SIGTERM", n, code)
+		k.crash(s, false)
+	} else {
+		k.stop(s)
+	}
+}
+
+func (k *killRun) start() *server {
+	k.t.Helper()
+	began := time.Now()
+	s := start(k.t, k.dir, k.args...)
+	k.readied = time.Since(began)
+	return s
+}
+
+// crashEarly ends a start at a random moment, most likely in the middle of its
+// recovery.
+func (k *killRun) crashEarly() {
+	s := launch(k.t, k.dir, k.args...)
+	time.Sleep(time.Duration(k.rnd.Int64N(int64(k.readied) + int64(5*time.Millisecond))))
+	k.crash(s, false)
+	k.crashes++
+	if !strings.Contains(s.log.String(), "Ready to accept connections") {
+		k.early++
+	}
+}
+
+func (k *killRun) stop(s *server) {
+	k.t.Helper()
+	if code := s.stop(syscall.SIGTERM); code != 0 {
+		k.t.Errorf("exit code %d after SIGTERM", code)
 	}
 }
 
@@ -126,9 +202,7 @@ func (k *killRun) cycle(n int) {
 func (k *killRun) lastStart() {
 	s := start(k.t, k.dir, k.args...)
 	k.check(s, -1, time.Now().UnixMilli())
-	if code := s.stop(syscall.SIGTERM); code != 0 {
-		k.t.Errorf("exit code %d after SIGTERM", code)
-	}
+	k.stop(s)
 }
 
 func (k *killRun) check(s *server, cycle int, killedMilli int64) {
@@ -139,11 +213,14 @@ func (k *killRun) check(s *server, cycle int, killedMilli int64) {
 	}
 	defer c.Close()
 	for _, w := range k.workers {
-		if err := w.private.check(c); err != nil {
+		if err := w.own.check(c); err != nil {
 			k.t.Errorf("cycle %d: client %d: %v", cycle, w.id, err)
 		}
 	}
 	for _, err := range k.shared.check(c, killedMilli) {
+		k.t.Errorf("cycle %d: %v", cycle, err)
+	}
+	if err := checkBallast(c); err != nil {
 		k.t.Errorf("cycle %d: %v", cycle, err)
 	}
 }
@@ -155,14 +232,21 @@ func (k *killRun) answered() {
 	}
 }
 
+// alone is what one client alone changes, and what it knows of it.
+type alone interface {
+	next(w *killWorker) []request
+	// check compares a fresh server with what is known, and goes on from there.
+	check(c redis.Conn) error
+}
+
 // killWorker is one client. It pipelines a few commands at a time.
 type killWorker struct {
-	run     *killRun
-	id      int
-	rnd     *rand.Rand
-	private *private
-	serial  int
-	sent    []request // unanswered, in order
+	run    *killRun
+	id     int
+	rnd    *rand.Rand
+	own    alone
+	serial int
+	sent   []request // unanswered, in order
 }
 
 // request is a command on the wire. reply is called with its reply, if one
@@ -218,7 +302,7 @@ func (w *killWorker) token() string {
 // next chooses what to do: half of it alone, half in competition.
 func (w *killWorker) next() []request {
 	if w.rnd.IntN(2) == 0 {
-		return []request{w.private.next(w)}
+		return w.own.next(w)
 	}
 	return w.run.shared.next(w)
 }
