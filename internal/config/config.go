@@ -101,6 +101,22 @@ func (c *Config) OutputLimit(class string) (hardBytes, softBytes, softSec int64)
 	return l.hardBytes, l.softBytes, l.softSec
 }
 
+// SaveRule is one pair of save: a snapshot after so many seconds and changes.
+type SaveRule struct{ Seconds, Changes int64 }
+
+// SaveRules are the pairs of save.
+func (c *Config) SaveRules() []SaveRule {
+	var rules []SaveRule
+	for pair := range slices.Chunk(c.List("save"), 2) {
+		var r SaveRule
+		if _, err := fmt.Sscan(pair[0]+" "+pair[1], &r.Seconds, &r.Changes); err != nil {
+			panic(fmt.Sprintf("config: save holds %q: %v", c.Text("save"), err))
+		}
+		rules = append(rules, r)
+	}
+	return rules
+}
+
 func mustFind(name string) *directive {
 	d, _ := find(name)
 	if d == nil {

@@ -33,7 +33,7 @@ type directive struct {
 	percent  bool  // a memory size may be a share instead
 	choices  []string
 	read     func(args []string, before string) (string, error) // of a list
-	check    func(value string) error                           // of a text
+	check    func(value string) error                           // of a text or words
 
 	fixed     bool // CONFIG SET refuses it, as Redis does
 	starting  bool // Redis can change it while running, Hapax cannot
@@ -129,7 +129,13 @@ func (d *directive) parseWords(args []string) (string, error) {
 	if len(chosen) == 0 {
 		return "", d.errChoice()
 	}
-	return strings.Join(chosen, " "), nil
+	value := strings.Join(chosen, " ")
+	if d.check != nil {
+		if err := d.check(value); err != nil {
+			return "", err
+		}
+	}
+	return value, nil
 }
 
 func (d *directive) errChoice() error {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -31,6 +32,14 @@ func readSave(args []string, before string) (string, error) {
 		all = append(all, strconv.FormatInt(n, 10))
 	}
 	return strings.Join(all, " "), nil
+}
+
+// checkShutdown refuses what contradicts itself.
+func checkShutdown(v string) error {
+	if words := strings.Fields(v); slices.Contains(words, "save") && slices.Contains(words, "nosave") {
+		return reply("shutdown options SAVE and NOSAVE can't be used simultaneously")
+	}
+	return nil
 }
 
 // maxBinds is how many addresses bind may name.

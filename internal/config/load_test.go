@@ -64,7 +64,7 @@ func TestDefaults(t *testing.T) {
 	require.NoError(t, err)
 	for name, want := range map[string]string{
 		"port": "6379", "bind": "127.0.0.1 -::1", "protected-mode": "yes",
-		"appendonly": "yes", "appendfsync": "always", "save": "3600 1 300 100 60 10000",
+		"appendonly": "yes", "appendfsync": "always", "save": "",
 		"databases": "16", "maxclients": "10000", "timeout": "0", "tcp-keepalive": "300", "tcp-backlog": "511",
 		"proto-max-bulk-len": "536870912", "client-query-buffer-limit": "1073741824",
 		"dir": ".", "logfile": "", "loglevel": "notice", "daemonize": "no", "enable-debug-command": "no",
@@ -342,6 +342,13 @@ func TestSourcesAreCounted(t *testing.T) {
 	require.True(t, c.Stdin)
 	require.Equal(t, 2, c.Flags)
 	require.Equal(t, 1, c.Variables)
+}
+
+func TestSaveRules(t *testing.T) {
+	require.Empty(t, config.Default().SaveRules(), "the log keeps every write")
+	c, err := world{}.load("--save", "900 1", "--save", "60", "10000")
+	require.NoError(t, err)
+	require.Equal(t, []config.SaveRule{{Seconds: 900, Changes: 1}, {Seconds: 60, Changes: 10000}}, c.SaveRules())
 }
 
 func TestOutputLimit(t *testing.T) {

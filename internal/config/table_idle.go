@@ -11,13 +11,10 @@ func idlePersistence() *group {
 		yesNo("rdbchecksum", "yes", "").immutable(),
 		yesNo("rdb-del-sync-files", "no", ""),
 		yesNo("rdb-save-incremental-fsync", "yes", ""),
-		yesNo("stop-writes-on-bgsave-error", "yes", ""),
 		str("dbfilename", "dump.rdb", "").guarded().checked(fileName("dbfilename", "filename", true)),
 		str("appendfilename", "appendonly.aof", "").immutable().checked(fileName("appendfilename", "filename", false)),
 		str("appenddirname", "appendonlydir", "").immutable().checked(fileName("appenddirname", "dirname", false)),
 		yesNo("no-appendfsync-on-rewrite", "no", ""),
-		number("auto-aof-rewrite-percentage", "100", 0, maxInt32, ""),
-		size("auto-aof-rewrite-min-size", "67108864", 0, maxInt64, ""),
 		yesNo("aof-load-truncated", "yes", ""),
 		yesNo("aof-use-rdb-preamble", "yes", ""),
 		yesNo("aof-timestamp-enabled", "no", ""),
@@ -176,13 +173,9 @@ func idleProcess() *group {
 		several("oom-score-adj-values", "0 200 800", "", readOOMValues),
 		str("bind-source-addr", "", ""),
 		number("socket-mark-id", "0", 0, maxUint32, "").immutable(),
-		directive{name: "shutdown-on-sigint", kind: words, def: "default", choices: shutdownChoices},
-		directive{name: "shutdown-on-sigterm", kind: words, def: "default", choices: shutdownChoices},
 		str("ignore-warnings", "", ""),
 	}}
 }
-
-var shutdownChoices = []string{"default", "save", "nosave", "now", "force"}
 
 func idleMonitoring() *group {
 	return &group{title: "Monitoring", idle: true, rows: []directive{

@@ -25,12 +25,14 @@ func generalGroup() *group {
 		intro: "The process and what it prints.",
 		rows: []directive{
 			number("databases", "16", 1, maxInt32, "Number of databases that SELECT chooses from.").immutable(),
-			str("dir", ".", "Directory of the log. One server at a time may use it.").guarded().atStart(),
+			str("dir", ".", "Directory of log and snapshots. One server at a time may use it.").guarded().atStart(),
 			choice("loglevel", "notice", "Least level of the messages that are logged.", "debug", "verbose", "notice", "warning"),
 			str("logfile", "", "File the messages are appended to; empty for standard output.").immutable(),
 			str("pidfile", "", "File that holds the process id while the server runs.").immutable(),
 			yesNo("daemonize", "no", "Always `no`: let a supervisor run the server in the background. `yes` is accepted with a warning.").immutable(),
 			number("hz", "10", 0, maxInt32, "How often background work runs, 1 to 500 times a second."),
+			shutdownWords("shutdown-on-sigterm", "What SIGTERM does, in the words of SHUTDOWN: `default` takes a last snapshot if `save` is set, `save` always, `nosave` never; after `force` a failed snapshot does not keep the server from stopping; `now` changes nothing."),
+			shutdownWords("shutdown-on-sigint", "The same for SIGINT."),
 			number("shutdown-timeout", "10", 0, maxInt32, "Seconds that replies get to be written when the server stops."),
 		},
 	}
@@ -41,13 +43,26 @@ func durabilityGroup() *group {
 		title: "Durability",
 		intro: "What is on disk when a reply leaves. See [operations](operations.md).",
 		rows: []directive{
-			yesNo("appendonly", "yes", "Keep a log. `no` keeps nothing on disk.").atStart(),
+			yesNo("appendonly", "yes", "Keep a log. With `no` only snapshots are on disk: what was written after the last one is gone after any stop.").atStart(),
 			choice("appendfsync", "always", "When the log is synced. `always`: before a reply that depends on it leaves, nothing acknowledged is lost. `everysec`: once a second, a crash of the machine loses up to two seconds. `no`: when the system likes; a crash of the machine loses what it had not written. A crash of the process alone loses nothing acknowledged under any of them.", "everysec", "always", "no"),
-			several("save", "3600 1 300 100 60 10000", "Accepted for Redis's sake; the log alone keeps the data. `save \"\"` is what goes with `appendonly no`.", readSave).adding(),
+			several("save", "", "Pairs of seconds and changes: a snapshot starts when so many writes have gathered for so long. None by default, unlike Redis: the log keeps every write, and Redis's rules would write the whole data set again every few minutes. With `save` set, a stop takes a last snapshot, as in Redis.", readSave).adding(),
+			size("auto-aof-rewrite-min-size", "67108864", 0, maxInt64, "A log shorter than this behind the newest snapshot starts no snapshot by itself."),
+			number("auto-aof-rewrite-percentage", "100", 0, maxInt32, "A log that is this share of the newest snapshot's size, and at least the size above, starts a snapshot, so that the log stays short; 0 for never."),
+			yesNo("stop-writes-on-bgsave-error", "yes", "With `save` set: writes are refused with MISCONF while the last snapshot is one that failed, as in Redis. The log has them all the same, so `no` risks nothing where there is one."),
 			size("wal-segment-size", "67108864", 1<<20, 1<<40, "Size of one file of the log.").immutable(),
 			choice("sync-place", "auto", "Where the sync runs: inside the event `loop`, on a `syncer` thread, or `auto`, chosen by how long syncs take.", "auto", "loop", "syncer"),
 			number("sync-threshold-us", "300", 1, 1_000_000, "Microseconds a sync may take on average before `auto` moves it to the syncer thread."),
+			number("sync-hang-report-ms", "1000", 0, maxInt32, "Milliseconds after which a write or sync of the log that has not ended is reported in the server's log; 0 for never.").immutable(),
+			number("sync-hang-fatal-ms", "60000", 0, maxInt32, "Milliseconds after which the process gives up on it and ends with 1, so that clients hear a refused connection and not silence; 0 waits for ever.").immutable(),
 		},
+	}
+}
+
+// shutdownWords is a directive that says how a signal stops the server.
+func shutdownWords(name, doc string) directive {
+	return directive{
+		name: name, kind: words, def: "default", choices: []string{"default", "save", "nosave", "now", "force"}, doc: doc,
+		check: checkShutdown,
 	}
 }
 
@@ -95,7 +110,7 @@ func securityGroup() *group {
 func engineGroup() *group {
 	return &group{
 		title: "Execution",
-		intro: "Directives of Hapax alone, besides `wal-segment-size`, `sync-place`, `sync-threshold-us` and `output-pause-bytes` above.",
+		intro: "Directives of Hapax alone, besides `wal-segment-size`, `sync-place`, `sync-threshold-us`, `sync-hang-report-ms`, `sync-hang-fatal-ms` and `output-pause-bytes` above.",
 		rows: []directive{
 			number("io-loops", "1", 1, 64, "Event loops. One is best on a small machine; it never changes what clients see.").immutable(),
 			choice("io-backend", "auto", "How connections are served: `epoll` loops, a `goroutine` for each, or `auto`, which is epoll where the system has it.", "auto", "epoll", "goroutine").immutable(),
