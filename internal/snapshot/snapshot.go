@@ -13,11 +13,11 @@
 // The bytes are in docs/format/snapshot.md.
 package snapshot
 
-import (
-	"github.com/hapaxkv/hapax/internal/op"
-	"github.com/hapaxkv/hapax/internal/vfs"
-	"github.com/hapaxkv/hapax/internal/wal"
-)
+import "github.com/hapaxkv/hapax/internal/wal"
+
+// PlaceEnd is where the last piece ends: behind every key. A place is a slot
+// in the high half and a position in the slot's hash order in the low one.
+const PlaceEnd = uint64(1) << 46
 
 // Header is what is known when a snapshot begins.
 type Header struct {
@@ -47,71 +47,3 @@ type Piece struct {
 	End uint64
 	LSN wal.LSN
 }
-
-// Writer writes one snapshot to a file in one pass.
-type Writer struct{ unwritten struct{} }
-
-// NewWriter begins a snapshot in f, an empty file. It writes nothing yet.
-func NewWriter(f vfs.File, h Header) *Writer { panic("unwritten") }
-
-// Entry adds one entry, an op.Put, to the present piece. It only copies to
-// memory, as it is called under a shard's lock.
-func (w *Writer) Entry(o *op.Op) { panic("unwritten") }
-
-// EndPiece ends the present piece, and writes when enough has gathered. Pieces
-// come in ascending order; LSNs never decrease. Not under a lock.
-func (w *Writer) EndPiece(p Piece) error { panic("unwritten") }
-
-// Record adds a record of the log behind the last piece: from the one after
-// FirstLSN to LastLSN, without gaps. payload is an op's encoding.
-func (w *Writer) Record(lsn wal.LSN, tMilli int64, payload []byte) error { panic("unwritten") }
-
-// Finish writes what is left, index and footer. The caller syncs the file and
-// gives it its name.
-func (w *Writer) Finish(lastT int64) (Info, error) { panic("unwritten") }
-
-// SizeBytes and Keys tell how far the writer is.
-func (w *Writer) SizeBytes() int64 { panic("unwritten") }
-func (w *Writer) Keys() int64      { panic("unwritten") }
-
-// Reader reads a finished snapshot.
-type Reader struct{ unwritten struct{} }
-
-// DamageError says what is wrong with a snapshot that is refused.
-type DamageError struct {
-	File   string
-	Offset int64
-	Reason string
-}
-
-// Error implements error.
-func (e *DamageError) Error() string { panic("unwritten") }
-
-// Open checks header, footer and index of f. name is for messages.
-func Open(f vfs.File, name string) (*Reader, error) { panic("unwritten") }
-
-// Info describes the snapshot.
-func (r *Reader) Info() Info { panic("unwritten") }
-
-// Sink receives a snapshot's content. What it is given is borrowed for the
-// call. An error ends the load and is returned as it is.
-type Sink interface {
-	// Entries gets op.Puts, in batches of one block or less, from several
-	// goroutines at once; each goroutine delivers a contiguous stretch of
-	// places in order.
-	Entries(ops []op.Op) error
-	// Pieces gets all pieces, ascending, when every entry was delivered.
-	Pieces(p []Piece) error
-	// Record gets the records that follow, in order.
-	Record(lsn wal.LSN, tMilli int64, o *op.Op) error
-}
-
-// LoadOptions configures Load; the zero value is fine.
-type LoadOptions struct {
-	Workers  int                     // goroutines that read and decode; 0 is one
-	Progress func(done, total int64) // bytes, from any worker
-	Stopped  func() bool             // asked between blocks; true ends with ErrStopped
-}
-
-// Load checks every byte and hands everything to s.
-func (r *Reader) Load(s Sink, o LoadOptions) error { panic("unwritten") }
