@@ -74,8 +74,10 @@ func saveAlways(s *server, wg *sync.WaitGroup) *saver {
 		defer c.Close()
 		for c.Err() == nil {
 			// Refused while one runs that the log's growth has started.
-			c.Do("BGSAVE")
-			v.running = true
+			if _, err := redis.String(c.Do("BGSAVE")); err == nil {
+				v.running = true
+			}
+			v.look(c)
 			for v.running && c.Err() == nil {
 				time.Sleep(time.Millisecond)
 				v.look(c)
