@@ -8,8 +8,26 @@ import (
 
 // secrets key the hash. They are random, so that a client cannot choose keys
 // that collide and make everybody's lookups slow; an unkeyed hash, or one with
-// public constants, would let it. Nothing that is kept depends on them.
+// public constants, would let it.
+//
+// Snapshots keep positions of hashes, where their pieces end, with the secrets
+// that made them. So the function is part of a format: it can never change.
+// docs/format/snapshot.md defines it.
 var secrets = randomSecrets()
+
+// HashSecrets are what keys the hash of this process.
+func HashSecrets() [4]uint64 { return secrets }
+
+// SeedHash makes the hash, and with it the order of keys, a function of seed.
+// For simulations; before the first key of the process is hashed.
+func SeedHash(seed uint64) { secrets = seedSecrets(seed) }
+
+func seedSecrets(seed uint64) (s [4]uint64) {
+	for i := range s {
+		s[i] = scramble(&seed)
+	}
+	return s
+}
 
 func randomSecrets() (s [4]uint64) {
 	var b [32]byte
@@ -35,9 +53,11 @@ func fold(a, b uint64) uint64 {
 	return hi ^ lo
 }
 
-// hashKey hashes b, 16 bytes to a multiplication.
-func hashKey(b []byte) uint64 {
-	s := &secrets
+// hashKey hashes b for this process.
+func hashKey(b []byte) uint64 { return hashWith(&secrets, b) }
+
+// hashWith hashes b, 16 bytes to a multiplication.
+func hashWith(s *[4]uint64, b []byte) uint64 {
 	h := s[2] ^ uint64(len(b))
 	for len(b) > 16 {
 		h = fold(binary.LittleEndian.Uint64(b)^s[0], binary.LittleEndian.Uint64(b[8:])^s[1]^h)

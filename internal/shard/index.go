@@ -381,6 +381,14 @@ func (ks *keyspace) freeIndex(w word) {
 // slotEnd is the position behind the last.
 const slotEnd = 1 << 32
 
+// bounds are the first position of leaf w, which position leads to, and the
+// first behind it.
+func (w word) bounds(position uint32) (start, end uint64) {
+	span := uint64(slotEnd) >> w.depth()
+	start = uint64(position) &^ (span - 1)
+	return start, start + span
+}
+
 // next is the first position behind the bucket of leaf w that position leads
 // to: where a walk in hash order goes on. However the leaf grows or splits
 // meanwhile, what lies before next has been visited and the rest has not.

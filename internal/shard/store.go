@@ -45,6 +45,7 @@ type shard struct {
 type database struct {
 	ks  atomic.Pointer[keyspace] // nil until the first write, and after a flush
 	lsn wal.LSN                  // last record about the whole database
+	id  int                      // its number before any swap, for Walk
 }
 
 // NewStore makes an empty store.
@@ -64,6 +65,9 @@ func NewStore(o Options) *Store {
 		sh := &s.shards[i]
 		sh.first, sh.slots = i<<s.shift, 1<<s.shift
 		sh.dbs = make([]database, s.databases)
+		for db := range sh.dbs {
+			sh.dbs[db].id = db
+		}
 	}
 	return s
 }

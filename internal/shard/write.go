@@ -174,4 +174,5 @@ func (sh *shard) swap(a, b int) {
 	ks := x.ks.Load()
 	x.ks.Store(y.ks.Load())
 	y.ks.Store(ks)
+	x.id, y.id = y.id, x.id
 }
