@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -160,7 +161,8 @@ func TestEveryBreakIsSeen(t *testing.T) {
 			}
 			mutated := strings.Replace(string(text), m.old, m.new, 1)
 			if strings.Contains(m.new, "time.Now") {
-				mutated = strings.Replace(mutated, "import (", "import (\n	\"time\"", 1)
+				clause := regexp.MustCompile(`(?m)^package .*$`)
+				mutated = clause.ReplaceAllString(mutated, "$0\n\nimport \"time\"")
 			}
 			if err := os.WriteFile(path, []byte(mutated), 0o600); err != nil {
 				t.Fatal(err)
