@@ -1,18 +1,25 @@
-// Package engine opens, recovers and closes the durable store: one keyspace,
-// one log, one clock, one directory that only one process may hold.
+// Package engine opens, recovers, checkpoints and closes the durable store: one
+// keyspace, one log, its snapshots, one clock, one directory that only one
+// process may hold.
 //
 // What it promises: after Recover returned nil the store holds exactly what
-// the log holds, T is at least the greatest T the log carried (I10), and every
-// further transaction appends to that log. A damaged log makes Recover fail
-// and changes nothing but a provably torn tail (I9).
+// snapshot and log hold together, T is at least the greatest T that either
+// carried (I10), and every further transaction appends to that log. Damage
+// that would lose anything makes Recover fail and changes nothing but a
+// provably torn tail (I9). A snapshot takes effect at one moment, when the
+// manifest names it; nothing that the manifest before that one needs is
+// removed until the new one is durable.
 //
-// What it assumes: nobody reads or writes the store before Recover returned.
-// It never answers a client and never decides when to sync.
+// What it assumes: nobody reads or writes the store before Recover returned,
+// and nobody else writes below Options.Dir. It never answers a client and
+// never decides when the log is synced.
 //
 // Files, all below Options.Dir:
 //
 //	hapax.lock   held while open; its content means nothing
+//	MANIFEST     what belongs to the store, see docs/format/manifest.md
 //	wal/         the segments, see docs/format/wal.md
+//	snapshot/    the snapshots, see docs/format/snapshot.md
 package engine
 
 import (
@@ -20,6 +27,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -38,14 +46,14 @@ const (
 var ErrInUse = errors.New("directory is in use by another server")
 
 // ErrStopped says that StopRecovery ended a recovery before its end.
-var ErrStopped = errors.New("stopped before the log was read to its end")
+var ErrStopped = errors.New("stopped before everything was loaded")
 
-// Options configures Open. FS, Clock and Dir are required; FS and Dir are not
-// touched when Log is false.
+// Options configures Open. FS, Clock and Dir are required. When Log is false,
+// FS and Dir are only read until the first snapshot, and may be missing.
 type Options struct {
 	FS           vfs.FS
 	Dir          string
-	Log          bool // appendonly; false keeps nothing on disk
+	Log          bool // appendonly; false keeps nothing on disk but snapshots that are asked for
 	Policy       wal.Policy
 	SegmentBytes int64 // 0 for the log's default
 	Shards       int
@@ -83,42 +91,81 @@ type Engine struct {
 	loading  atomic.Bool
 	done     atomic.Int64
 	total    atomic.Int64
+	failed   atomic.Pointer[failure] // of the directory, see publish.go
+
+	// Recovery's, then of the snapshot that runs, then Close's.
+	manifest    Manifest // as it is on disk, or will be
+	hasManifest bool
+	bad         []string // snapshots that could not be loaded, see keepBad
+	keepAll     bool     // remove nothing any more
+
+	snap       snapshots
+	watch      watchdog
+	stopWatch  func()
+	background sync.WaitGroup // the snapshot that runs, the watchdog
 }
 
+type failure struct{ err error }
+
 // Open locks Dir and makes an empty store. It returns before recovery, so
-// that a server can answer LOADING meanwhile; Recover does the rest.
+// that a server can answer LOADING meanwhile; Recover does the rest. Without a
+// log Dir is locked only when there is something in it to load.
 func Open(o Options) (*Engine, error) {
 	if o.Logf == nil {
 		o.Logf = func(string, ...any) {}
 	}
 	e := &Engine{
-		Store: shard.NewStore(shard.Options{Shards: o.Shards, Databases: o.Databases}),
-		Clock: o.Clock,
-		opts:  o,
+		Store:    shard.NewStore(shard.Options{Shards: o.Shards, Databases: o.Databases}),
+		Clock:    o.Clock,
+		opts:     o,
+		manifest: Manifest{FirstSegment: 1},
+		watch:    watchdog{logf: o.Logf, fatal: o.Fatal},
 	}
+	e.SetSyncBounds(o.SyncReport, o.SyncFatal)
+	e.snap.rules = o.Rules
+	e.snap.status.LastSaveMilli, e.snap.status.LastTookMilli = o.Clock.NowMilli(), -1
 	e.loading.Store(true)
 	if !o.Log {
-		return e, nil
+		if o.FS == nil || o.Dir == "" {
+			return e, nil
+		}
+		found, err := storeIn(o.FS, o.Dir)
+		if err != nil {
+			return nil, fmt.Errorf("data directory %s: %w", o.Dir, err)
+		}
+		if !found {
+			return e, nil
+		}
 	}
+	return e, e.claim()
+}
+
+// claim makes Dir and locks it.
+func (e *Engine) claim() error {
+	o := &e.opts
 	if err := o.FS.MkdirAll(o.Dir); err != nil {
-		return nil, fmt.Errorf("data directory %s: %w", o.Dir, err)
+		return fmt.Errorf("data directory %s: %w", o.Dir, err)
 	}
 	lock, err := o.FS.Lock(path.Join(o.Dir, lockName))
 	if errors.Is(err, vfs.ErrLocked) {
-		return nil, fmt.Errorf("data directory %s: %w; stop it, or give this one another --dir", o.Dir, ErrInUse)
+		return fmt.Errorf("data directory %s: %w; stop it, or give this one another --dir", o.Dir, ErrInUse)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("data directory %s: %w", o.Dir, err)
+		return fmt.Errorf("data directory %s: %w", o.Dir, err)
 	}
 	e.lock = lock
-	return e, nil
+	return nil
 }
+
+func (e *Engine) walDir() string      { return path.Join(e.opts.Dir, WALDir) }
+func (e *Engine) snapshotDir() string { return path.Join(e.opts.Dir, SnapshotDir) }
 
 // Log is nil when nothing is kept on disk, and until Recover returned.
 func (e *Engine) Log() *wal.Log { return e.log.Load() }
 
-// Loading is true until Recover returned nil. Progress counts bytes of the
-// log; total is 0 until it is known. Both are safe from any goroutine.
+// Loading is true until Recover returned nil. Progress counts bytes of
+// snapshot and log; total is 0 until it is known, and grows when the snapshot
+// is in and the log comes. Both are safe from any goroutine.
 func (e *Engine) Loading() bool { return e.loading.Load() }
 
 // Progress tells how far Recover is, in bytes.
@@ -149,26 +196,65 @@ func (e *Engine) Synced() wal.LSN {
 	return 0
 }
 
-// Err is what poisoned the log, or nil (I8).
+// Err is what poisoned the log or made the directory untrustworthy, or nil
+// (I8).
 func (e *Engine) Err() error {
+	if f := e.failed.Load(); f != nil {
+		return f.err
+	}
 	if l := e.log.Load(); l != nil {
 		return l.Err()
 	}
 	return nil
 }
 
-// Close syncs the log, closes it and gives the directory and memory back. The
-// caller has stopped every transaction before.
+// Close ends what runs in the background, syncs the log, closes it, notes in
+// the manifest how far it reaches, and gives the directory and memory back.
+// The caller has stopped every transaction before.
 func (e *Engine) Close() error {
+	e.stopBackground()
 	var err error
 	if l := e.log.Load(); l != nil {
 		err = l.Close()
 		e.stopTick()
+		if err == nil && e.failed.Load() == nil {
+			err = e.noteEnd(l)
+		}
 	}
 	if e.lock != nil {
 		err = errors.Join(err, e.lock.Close())
 		e.lock = nil
 	}
 	e.Store.Close()
+	return err
+}
+
+func (e *Engine) stopBackground() {
+	s := &e.snap
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	e.CancelSnapshot()
+	if e.stopWatch != nil {
+		e.stopWatch()
+		e.stopWatch = nil
+	}
+	e.background.Wait()
+}
+
+// noteEnd makes the manifest say that everything up to the end of l is there,
+// so that the next start misses what is not. A full disk is no reason to call
+// the stop a failure: the old manifest is as true as before.
+func (e *Engine) noteEnd(l *wal.Log) error {
+	m := e.manifest
+	m.ReachLSN, m.ReachT = l.Synced(), max(m.ReachT, l.LastT())
+	if m.ReachLSN == e.manifest.ReachLSN && m.ReachT == e.manifest.ReachT {
+		return nil
+	}
+	err := m.Write(e.opts.FS, e.opts.Dir)
+	if noSpace(err) {
+		e.opts.Logf("Warning: the manifest could not be brought up to date, nothing is lost: %v", err)
+		return nil
+	}
 	return err
 }

@@ -154,17 +154,6 @@ func TestMemoryOnlyTouchesNoFile(t *testing.T) {
 	require.Empty(t, log.text())
 }
 
-func TestMemoryOnlyWarnsOfALogItIgnores(t *testing.T) {
-	fs := vfs.NewMem()
-	require.NoError(t, opened(t, options(fs, clock.NewManual(startMilli))).Close())
-	var log lines
-	o := options(fs, clock.NewManual(startMilli))
-	o.Log, o.Logf = false, log.logf
-	e := opened(t, o)
-	require.Contains(t, log.text(), "data/wal is neither read nor written")
-	require.NoError(t, e.Close())
-}
-
 func TestUnknownOpcodeStopsRecovery(t *testing.T) {
 	fs := vfs.NewMem()
 	e := opened(t, options(fs, clock.NewManual(startMilli)))

@@ -1,12 +1,14 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"time"
 
 	"github.com/hapaxkv/hapax/internal/clock"
 	"github.com/hapaxkv/hapax/internal/op"
+	"github.com/hapaxkv/hapax/internal/snapshot"
 	"github.com/hapaxkv/hapax/internal/wal"
 )
 
@@ -16,21 +18,139 @@ const syncPeriod = time.Second
 // progressStep is how much of a long load goes by between two log lines.
 const progressStep = 256 << 20 // bytes
 
-// Recover replays the log into the store and opens it for appending. Call it
-// once, before the first transaction.
+// recovery is the state of one Recover.
+type recovery struct {
+	e      *Engine
+	m      Manifest
+	loaded *SnapshotRef  // of m; nil when none was
+	info   snapshot.Info // of loaded
+	older  error         // why loaded is not the newest, or none although there is one
+	bad    []string      // names of snapshots that could not be loaded
+	report wal.Report
+	lastT  int64
+}
+
+// Recover loads what is on disk into the store and opens the log for
+// appending. Call it once, before the first transaction.
 //
-//  1. The log checks and replays its segments, oldest first; each record is
-//     decoded and applied without a clock (I2).
-//  2. T is raised to the greatest T any frame carried (I10).
-//  3. The store gets the log; transactions may begin.
+//  1. The manifest says what there has to be. Where it is missing, only a new
+//     directory or a log that is whole from its first record on will do.
+//  2. The newest snapshot is loaded, every byte of it checked; if it is
+//     damaged, the one before it.
+//  3. The log checks its segments and replays what comes behind the snapshot;
+//     each record is decoded and applied without a clock (I2). It has to reach
+//     as far as it is known to have been synced.
+//  4. T is raised to the greatest T that anything carried (I10).
+//  5. The manifest is written anew: from here on it is surely on disk, and what
+//     it does not name can go.
+//  6. The store gets the log; transactions may begin.
+//
+// Up to 3, nothing on disk changes but the tail of the log (I9).
 func (e *Engine) Recover() error {
-	if !e.opts.Log {
-		e.warnIgnoredLog()
+	startNano := e.Clock.MonoNano()
+	r := recovery{e: e, m: e.manifest}
+	if e.lock != nil { // else there is nothing and no log
+		if err := r.fromDisk(); err != nil {
+			return fmt.Errorf("recovery: %w", err)
+		}
+	}
+	if e.log.Load() == nil {
+		e.memory.begin(r.report.LastLSN, e.Clock.NowMilli())
 		e.Store.SetLog(&e.memory)
-		e.loading.Store(false)
+	}
+	if e.lock != nil {
+		e.logRecovered(&r, e.Clock.MonoNano()-startNano)
+	}
+	e.loading.Store(false)
+	return nil
+}
+
+// fromDisk does steps 1 to 6.
+func (r *recovery) fromDisk() error {
+	e := r.e
+	if err := r.findManifest(); err != nil {
+		return err
+	}
+	if err := r.loadNewest(); err != nil {
+		return err
+	}
+	log, stopTick, err := r.replay()
+	if err != nil {
+		if r.older != nil && !errors.Is(err, ErrStopped) {
+			err = fmt.Errorf("%w. The newest snapshot could have made up for it, but it cannot be used: %w", err, r.older)
+		}
+		return err
+	}
+	r.lastT = max(r.info.LastT, r.m.ReachT, r.report.LastT)
+	e.Clock.Raise(r.lastT)
+	e.manifest, e.bad = r.settled(), r.bad
+	e.snap.newest = r.info.LastLSN
+	e.snap.status.LastSizeBytes, e.snap.status.LastKeys = r.info.SizeBytes, r.info.Keys
+	if r.older != nil {
+		e.snap.soon = CauseDamage
+	}
+	if log == nil {
 		return nil
 	}
-	startNano := e.Clock.MonoNano()
+	e.manifest.LogID, e.manifest.ReachLSN, e.manifest.ReachT = log.ID(), log.Synced(), r.lastT
+	if err := e.takeOver(); err != nil {
+		stopTick()
+		return errors.Join(err, log.Close())
+	}
+	e.Store.SetLog(log)
+	e.stopTick = stopTick
+	e.log.Store(log)
+	e.removeOldSegments()
+	e.removeOldSnapshots()
+	if !e.opts.Inline {
+		e.stopWatch = e.startWatch(log)
+	}
+	return nil
+}
+
+// findManifest does step 1.
+func (r *recovery) findManifest() error {
+	e := r.e
+	m, err := ReadManifest(e.opts.FS, e.opts.Dir)
+	if err != nil {
+		return err
+	}
+	if m != nil {
+		e.hasManifest, r.m = true, *m
+		return nil
+	}
+	segments, err := wal.Segments(e.opts.FS, e.walDir())
+	if err != nil {
+		return err
+	}
+	names, err := e.listSnapshots()
+	if err != nil {
+		return err
+	}
+	missing := ""
+	if len(segments) > 0 && segments[0] != 1 {
+		missing = "the log does not begin with its first segment"
+	}
+	for _, name := range names {
+		if _, rest, ok := parseSnapshotName(name); ok && rest == "" {
+			missing = fmt.Sprintf("there is %s", path.Join(SnapshotDir, name))
+		}
+	}
+	if missing != "" {
+		return &ManifestError{File: path.Join(e.opts.Dir, ManifestName),
+			Reason: "it is missing, but the directory is not new: " + missing}
+	}
+	if len(segments) == 0 {
+		e.opts.Logf("There is no store in %s yet: a new one begins", e.opts.Dir)
+	} else {
+		e.opts.Logf("There is no manifest in %s, but the log is there from its beginning on", e.opts.Dir)
+	}
+	return nil
+}
+
+// replay does step 3. Without a log to go on with, what is there is only read.
+func (r *recovery) replay() (log *wal.Log, stopTick func(), err error) {
+	e := r.e
 	var o op.Op
 	apply := func(lsn wal.LSN, _ int64, payload []byte) error {
 		if e.stopping.Load() {
@@ -41,50 +161,87 @@ func (e *Engine) Recover() error {
 		}
 		return e.Store.Apply(lsn, &o)
 	}
-	tick, stopTick := (<-chan time.Time)(nil), func() {}
-	if !e.opts.Inline {
-		tick, stopTick = clock.NewTicker(syncPeriod)
-	}
-	log, report, err := wal.Open(wal.Options{
+	options := wal.Options{
 		FS:           e.opts.FS,
-		Dir:          path.Join(e.opts.Dir, walName),
+		Dir:          e.walDir(),
 		SegmentBytes: e.opts.SegmentBytes,
 		Policy:       e.opts.Policy,
 		Logf:         e.opts.Logf,
-		Tick:         tick,
+		FirstLSN:     r.info.LastLSN + 1,
+		FirstSegment: r.m.FirstSegment,
+		LogID:        r.m.LogID,
+		ReachLSN:     r.m.ReachLSN,
+		MustExist:    r.m.LogID != 0,
 		MonoNano:     e.opts.Clock.MonoNano,
 		Inline:       e.opts.Inline,
 		Salt:         e.opts.Salt,
-	}, apply, e.progress())
-	if err != nil {
-		stopTick()
-		return fmt.Errorf("recovery: %w", err)
 	}
-	e.Clock.Raise(report.LastT)
-	e.Store.SetLog(log)
-	e.stopTick = stopTick
-	e.log.Store(log)
-	e.logReport(&report, e.Clock.MonoNano()-startNano)
-	e.loading.Store(false)
+	startNano := e.Clock.MonoNano()
+	progress := e.progress("log", r.info.SizeBytes)
+	if !e.opts.Log {
+		r.report, err = wal.Inspect(options, func(f *wal.Found) error {
+			return apply(f.LSN, f.TMilli, f.Payload)
+		}, progress)
+	} else {
+		stopTick = func() {}
+		if !e.opts.Inline {
+			options.Tick, stopTick = clock.NewTicker(syncPeriod)
+		}
+		if log, r.report, err = wal.Open(options, apply, progress); err != nil {
+			stopTick()
+		}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	r.report.LastLSN = max(r.report.LastLSN, r.info.LastLSN)
+	e.logReport(&r.report, e.Clock.MonoNano()-startNano)
+	return log, stopTick, nil
+}
+
+// settled is the manifest of what was loaded: a snapshot that was not whole is
+// in it no more.
+func (r *recovery) settled() Manifest {
+	m := r.m
+	m.Snapshots = nil
+	for i := range r.m.Snapshots {
+		if r.loaded != nil && r.m.Snapshots[i].ID <= r.loaded.ID {
+			m.Snapshots = append(m.Snapshots, r.m.Snapshots[i])
+		}
+	}
+	return m
+}
+
+// takeOver does step 5. The bad snapshots get out of the way first: without a
+// name in the manifest they would be removed.
+func (e *Engine) takeOver() error {
+	if err := e.keepBad(); err != nil {
+		return err
+	}
+	if err := e.manifest.Write(e.opts.FS, e.opts.Dir); err != nil {
+		return err
+	}
+	e.hasManifest = true
 	return nil
 }
 
-// StopRecovery makes a Recover that still reads the log return ErrStopped.
-// Nothing was changed on disk then. Safe from any goroutine.
+// StopRecovery makes a Recover that still loads return ErrStopped. Nothing was
+// changed on disk then. Safe from any goroutine.
 func (e *Engine) StopRecovery() { e.stopping.Store(true) }
 
 // Stopping says whether StopRecovery was called.
 func (e *Engine) Stopping() bool { return e.stopping.Load() }
 
-// progress records how far the load is and logs a line per progressStep.
-func (e *Engine) progress() func(done, total int64) {
+// progress records how far the load is, with what was loaded before, and logs
+// a line per progressStep.
+func (e *Engine) progress(what string, before int64) func(done, total int64) {
 	var logged int64
 	return func(done, total int64) {
-		e.done.Store(done)
-		e.total.Store(total)
+		e.done.Store(before + done)
+		e.total.Store(before + total)
 		if done-logged >= progressStep {
 			logged = done
-			e.opts.Logf("Loading the log: %d of %d MB read (%d%%)", done>>20, total>>20, done*100/max(total, 1))
+			e.opts.Logf("Loading the %s: %d of %d MB read (%d%%)", what, done>>20, total>>20, done*100/max(total, 1))
 		}
 	}
 }
@@ -95,6 +252,11 @@ func (e *Engine) logReport(r *wal.Report, tookNano int64) {
 	if r.CutBytes == 0 {
 		return
 	}
+	if !e.opts.Log {
+		e.opts.Logf("Log: a torn tail of %d bytes is not part of it, as frames may leave it that were not synced "+
+			"when the last run ended; it stays, since appendonly is no", r.CutBytes)
+		return
+	}
 	saved := "they were all zero"
 	if r.CutSavedAs != "" {
 		saved = "a copy is in " + r.CutSavedAs
@@ -103,14 +265,23 @@ func (e *Engine) logReport(r *wal.Report, tookNano int64) {
 		r.CutBytes, saved)
 }
 
-// warnIgnoredLog tells an operator who switched appendonly off that data of
-// an earlier start stays unread.
-func (e *Engine) warnIgnoredLog() {
-	if e.opts.FS == nil || e.opts.Dir == "" {
-		return
+// logRecovered sums a start up.
+func (e *Engine) logRecovered(r *recovery, tookNano int64) {
+	keys := int64(0)
+	for db := range e.Store.Databases() {
+		keys += e.Store.DBStats(db).Keys
 	}
-	dir := path.Join(e.opts.Dir, walName)
-	if names, err := e.opts.FS.List(dir); err == nil && len(names) > 0 {
-		e.opts.Logf("Warning: appendonly is no: the log in %s is neither read nor written", dir)
+	snapshots := "no snapshot"
+	if r.loaded != nil {
+		snapshots = "snapshot " + SnapshotName(r.loaded.ID)
+	}
+	if r.older != nil {
+		e.opts.Logf("Warning: the newest snapshot was not whole; %s and the log made up for it, nothing is lost. "+
+			"Another snapshot is made soon", snapshots)
+	}
+	e.opts.Logf("Store recovered in %d ms from %s and %d records of the log: %d keys, record %d, T %d",
+		tookNano/1e6, snapshots, r.report.Records, keys, r.report.LastLSN, e.Clock.NowMilli())
+	if !e.opts.Log {
+		e.opts.Logf("Warning: appendonly is no: what changes from now on is kept in memory only, until a snapshot is asked for")
 	}
 }
