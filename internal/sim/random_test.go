@@ -1,0 +1,198 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+	"testing"
+
+	"github.com/hapaxkv/hapax/internal/vfs"
+	"github.com/hapaxkv/hapax/internal/wal"
+)
+
+// A random run is rounds that each end with a restart: an orderly one, a kill,
+// a power cut, at a moment between two steps or inside one, during recovery
+// too. Everything that is checked is in world_test.go and client_test.go.
+
+const (
+	roundsPerSeed = 6
+	stepsPerRound = 60
+)
+
+func TestRandom(t *testing.T) {
+	for _, seed := range seeds() {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			runRandom(t, seed)
+		})
+	}
+}
+
+// A seed replays bit for bit: the trace holds every command, reply, log line
+// and crash.
+func TestDeterminism(t *testing.T) {
+	t.Parallel()
+	for seed := uint64(1); seed <= 10; seed++ {
+		first, second := runRandom(t, seed), runRandom(t, seed)
+		if first != second {
+			t.Fatalf("seed %d gave two runs", seed)
+		}
+	}
+}
+
+// runRandom returns the hash of the trace.
+func runRandom(t *testing.T, seed uint64) uint64 {
+	total.seeds.Add(1)
+	w := prepare(t, seed, options{})
+	r := &random{world: w, gen: generator{rnd: w.rnd, gentle: seed%4 == 0}}
+	r.choose()
+	if err := w.open(); err != nil {
+		w.fail("the first start: %v", err)
+	}
+	for range roundsPerSeed {
+		r.round()
+	}
+	w.discard()
+	return w.trace.Sum64()
+}
+
+type random struct {
+	*world
+	gen generator
+}
+
+// choose is what may differ from one start to the next.
+func (r *random) choose() {
+	policies := []wal.Policy{wal.Always, wal.Always, wal.Never}
+	r.o = options{
+		clients:      1 + r.rnd.IntN(4),
+		shards:       1 << r.rnd.IntN(4),
+		policy:       policies[r.rnd.IntN(len(policies))],
+		segmentBytes: 8 << 10 << r.rnd.IntN(3),
+	}
+	r.note("options %+v", r.o)
+}
+
+// round runs steps until the server stops, and starts it again.
+func (r *random) round() {
+	r.plan()
+	for range stepsPerRound {
+		if r.step(); r.eng.Err() != nil || r.halted() {
+			r.again(crash(r.rnd.IntN(2)))
+			return
+		}
+	}
+	if r.rnd.IntN(3) > 0 {
+		r.again(crash(r.rnd.IntN(2)))
+		return
+	}
+	if err := r.stop(); err != nil {
+		r.note("the stop failed: %v", err)
+		r.again(crash(r.rnd.IntN(2)))
+		return
+	}
+	r.again(kill)
+}
+
+// plan decides how the machine fails in this round, if it does.
+func (r *random) plan() {
+	switch r.rnd.IntN(4) {
+	case 0:
+		n := r.rnd.IntN(80)
+		r.note("the machine stops after %d operations", n)
+		r.fs.HaltAfter(n)
+	case 1:
+		r.fault()
+	}
+}
+
+// fault makes one operation fail.
+func (r *random) fault() {
+	ops := []vfs.Op{vfs.OpWrite, vfs.OpSync, vfs.OpRename, vfs.OpSyncDir, vfs.OpCreate, vfs.OpRemove, vfs.OpTruncate, vfs.OpOpen, vfs.OpRead}
+	errs := []error{syscall.EIO, syscall.EIO, syscall.ENOSPC}
+	f := vfs.Fault{Op: ops[r.rnd.IntN(len(ops))], Nth: 1 + r.rnd.IntN(30), Err: errs[r.rnd.IntN(len(errs))], ShortBytes: r.rnd.IntN(2000)}
+	if f.Op != vfs.OpWrite {
+		f.ShortBytes = 0
+	}
+	r.note("fault %v in call %d of %x, after %d bytes", f.Err, f.Nth, f.Op, f.ShortBytes)
+	total.faults.Add(1)
+	r.fs.Inject(f)
+}
+
+// again brings the machine back, through crashes of recovery itself.
+func (r *random) again(how crash) {
+	r.crashed(how)
+	r.choose()
+	r.elapse()
+	for tries := r.rnd.IntN(3); tries > 0; tries-- {
+		n := r.rnd.IntN(40)
+		r.fs.HaltAfter(n)
+		err := r.open()
+		if err == nil && !r.halted() {
+			break
+		}
+		if err != nil && !errors.Is(err, vfs.ErrHalted) {
+			r.fail("the server does not start again: %v", err)
+		}
+		// A kill that follows a power cut can bring back nothing.
+		next := crash(r.rnd.IntN(2))
+		total.recoveryCrashes.Add(1)
+		r.note("the machine stopped again, after %d operations of recovery", n)
+		r.crashed(next)
+		how = max(how, next)
+	}
+	r.fs.Clear()
+	if r.eng == nil {
+		r.recover(how)
+	} else {
+		r.checkRecovered(how)
+	}
+}
+
+// elapse is what happens to the clocks while the server is down.
+func (r *random) elapse() {
+	switch r.rnd.IntN(4) {
+	case 0:
+		r.source.StepWallMilli(-r.rnd.Int64N(100_000))
+	case 1:
+		r.source.StepWallMilli(r.rnd.Int64N(5_000))
+	case 2:
+		r.source.AdvanceMilli(r.rnd.Int64N(5_000))
+	}
+}
+
+func (r *random) step() {
+	c := r.clients[r.rnd.IntN(len(r.clients))]
+	switch n := r.rnd.IntN(20); {
+	case n < 9:
+		r.send(c, r.gen.next()...)
+	case n < 12:
+		for range 2 + r.rnd.IntN(6) {
+			r.send(c, r.gen.next()...)
+		}
+	case n < 14:
+		_ = r.settle(c) // round looks at the log's error
+	case n < 15:
+		r.settleAll()
+	case n < 16:
+		r.commit()
+	case n < 17:
+		r.expire()
+	default:
+		r.tick()
+	}
+	r.collectAll()
+}
+
+// tick lets time pass.
+func (r *random) tick() {
+	switch r.rnd.IntN(6) {
+	case 0:
+		r.source.StepWallMilli(r.rnd.Int64N(4000) - 2000)
+	case 1:
+		r.source.AdvanceMilli(r.rnd.Int64N(3000))
+	default:
+		r.source.AdvanceMilli(r.rnd.Int64N(100))
+	}
+	r.note("T %d", r.now()-startMilli)
+}
