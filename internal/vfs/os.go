@@ -99,7 +99,12 @@ func (osFS) Lock(name string) (io.Closer, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	return flock(f, name)
+}
+
+// flock locks f, or closes it.
+func flock(f *os.File, name string) (io.Closer, error) {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if err == nil {
 		return f, nil
 	}

@@ -71,6 +71,7 @@ func (l *Log) take() batch {
 	b := l.open
 	b.last = l.Last()
 	if b.records > 0 {
+		l.stats.inFlightBytes.Store(int64(len(b.buf)))
 		l.open.reset(l.w.spare)
 		l.w.spare = nil
 	}

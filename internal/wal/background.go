@@ -107,6 +107,7 @@ func (l *Log) onTick() {
 func (l *Log) Close() error {
 	l.prep.mu.Lock()
 	l.prep.stopping = true
+	l.prep.idle.Broadcast()
 	l.prep.mu.Unlock()
 	if !l.becomeLast() {
 		return ErrClosed
@@ -156,7 +157,10 @@ func (l *Log) seal() error {
 	if l.w.sealed {
 		return nil
 	}
-	if err := l.writeControl(controlSeal); err != nil {
+	l.busy.write.Store(max(l.now(), 1))
+	err := l.writeControl(controlSeal)
+	l.busy.write.Store(0)
+	if err != nil {
 		return err
 	}
 	if err := l.syncWritten(); err != nil {

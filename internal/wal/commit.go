@@ -77,12 +77,14 @@ func (l *Log) lead() {
 // writeBatch does steps 3 to 7 for b.
 func (l *Log) writeBatch(b *batch) error {
 	if err := l.Err(); err != nil {
+		l.stats.inFlightBytes.Store(0)
 		return err
 	}
 	start := l.now()
 	if b.records > 0 {
-		l.stats.inFlightBytes.Store(int64(len(b.buf)))
+		l.busy.write.Store(max(start, 1))
 		err := l.writeRecords(b)
+		l.busy.write.Store(0)
 		l.stats.inFlightBytes.Store(0)
 		if err != nil {
 			return err
@@ -144,6 +146,7 @@ func (l *Log) writeFrame(frame []byte, first LSN, records uint32, firstT int64, 
 	w.nextFrame++
 	w.prevCRC = h.crc
 	w.sealed = false
+	l.roomLeft(w.live, w.offset)
 	l.written.lsn.Store(uint64(last))
 	l.written.frame.Store(h.seq)
 	l.stats.sizeBytes.Add(int64(len(frame)))
@@ -172,7 +175,10 @@ func (l *Log) syncWritten() error {
 		return nil
 	}
 	start := l.now()
-	if err := l.w.live.file.Sync(); err != nil {
+	l.busy.sync.Store(max(start, 1))
+	err := l.w.live.file.Sync()
+	l.busy.sync.Store(0)
+	if err != nil {
 		return l.poison("sync of "+l.w.live.name, err)
 	}
 	l.stats.lastSyncMicro.Store((l.now() - start) / 1000)

@@ -310,16 +310,18 @@ func TestLogThatASnapshotPrecedes(t *testing.T) {
 	segs := segments(t, mem)
 	require.NoError(t, mem.Remove(segs[0]))
 	o.FS, o.FirstLSN = mem.Kill(), 14
-	_, report, got := mustOpen(t, o)
-	first := report.FirstLSN
-	require.Greater(t, first, LSN(1))
-	require.Equal(t, first, got[0].lsn)
+	l, report, got := mustOpen(t, o)
+	require.EqualValues(t, 14, report.FirstLSN)
+	require.Equal(t, []record{{14, tOf(14), payloadOf(14)}}, got)
 	require.EqualValues(t, 14, report.LastLSN)
+	first := l.keep.starts[0].first
+	require.Greater(t, first, LSN(1))
 	require.NoError(t, open(first))
 	require.ErrorContains(t, open(first-1), fmt.Sprintf("the log begins at record %d", first))
 	for _, s := range segments(t, mem) {
 		require.NoError(t, mem.Remove(s))
 	}
+	o.MustExist = true
 	require.ErrorContains(t, open(2), "there is no log")
 }
 

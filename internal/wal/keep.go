@@ -1,62 +1,181 @@
 package wal
 
-import "github.com/hapaxkv/hapax/internal/vfs"
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"sync"
+)
+
+// Segments go when a snapshot has taken their place. Which record each begins
+// with is known from the start on (first frames) and kept up by rotation, so
+// that nothing is read for it.
+
+// segmentStart is what is remembered of a segment.
+type segmentStart struct {
+	seq   uint64
+	first LSN   // the record that it begins with
+	bytes int64 // of its frames; of the live one, see liveBytes
+}
+
+// keeper knows the segments that are there.
+type keeper struct {
+	mu     sync.Mutex
+	starts []segmentStart // ascending; the last one is the live segment
+
+	removing sync.Mutex // one RemoveBefore at a time; taken before mu
+	unsynced bool       // a removal that no SyncDir has covered
+}
+
+// starts is what recovery learned of the segments up to the live one. Where a
+// segment begins that could not be read is not known: it counts as holding
+// nothing, so that rather one too many is kept.
+func (r *recovery) starts(live *segment) []segmentStart {
+	out := r.older
+	for _, file := range r.files {
+		if file.header.seq < live.header.seq {
+			out = append(out, segmentStart{seq: file.header.seq, first: file.first, bytes: file.bytes})
+		}
+	}
+	last := segmentStart{seq: live.header.seq, first: r.last + 1, bytes: r.end - segmentHeaderBytes}
+	for _, file := range r.files {
+		if file.header.seq == last.seq && file.frames > 0 {
+			last.first = file.first
+		}
+	}
+	out = append(out, last)
+	for i := len(out) - 2; i >= 0; i-- {
+		if out[i].first == 0 {
+			out[i].first = out[i+1].first
+		}
+	}
+	return out
+}
+
+// began notes that a segment is the live one now, which begins with first.
+func (k *keeper) began(seq uint64, first LSN, beforeBytes int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.starts[len(k.starts)-1].bytes = beforeBytes
+	k.starts = append(k.starts, segmentStart{seq: seq, first: first})
+}
+
+// holding is the newest segment that begins with lsn or before, or the oldest.
+func (k *keeper) holding(lsn LSN) uint64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for i := len(k.starts) - 1; i > 0; i-- {
+		if k.starts[i].first <= lsn {
+			return k.starts[i].seq
+		}
+	}
+	return k.starts[0].seq
+}
 
 // ID is the number that all segments of this log carry.
-func (l *Log) ID() uint64 { panic("unwritten") }
+func (l *Log) ID() uint64 { return l.id }
 
 // Sync makes everything appended so far durable on disk, whatever the policy,
 // and returns when it is (or the log failed).
-func (l *Log) Sync() error { panic("unwritten") }
+func (l *Log) Sync() error {
+	if err := l.Commit(l.Last()); err != nil {
+		return err
+	}
+	return l.syncWritten()
+}
 
-// SegmentFor is the sequence of the segment that holds record lsn, or will.
-func (l *Log) SegmentFor(lsn LSN) uint64 { panic("unwritten") }
+// SegmentFor is the oldest segment that has to stay so that a start can read
+// on from record lsn. It holds the record before lsn, if one does, because
+// that one is on disk: a segment whose first frame may still be lost in a power
+// cut is no beginning. Give it as Options.FirstSegment with lsn as FirstLSN.
+func (l *Log) SegmentFor(lsn LSN) uint64 {
+	return l.keep.holding(min(max(lsn, 1)-1, l.Synced()))
+}
 
 // RemoveBefore removes segments below seq, oldest first, never one that is in
-// use, never the newest that holds a frame. What has been removed stays removed
-// when it returns nil. Safe beside commits.
-func (l *Log) RemoveBefore(seq uint64) (removed int, err error) { panic("unwritten") }
-
-// WritingSinceNano is when the write or sync that is under way began, on
-// Options.MonoNano's clock; 0 when none is. Safe from any goroutine.
-func (l *Log) WritingSinceNano() int64 { panic("unwritten") }
-
-// ReserveBytes is what is left of the segment in use.
-func (l *Log) ReserveBytes() int64 { panic("unwritten") }
-
-// ReadRange hands the records from..to, which are durable, of the log in dir to
-// f, in order. The log may be in use. payload is borrowed.
-func ReadRange(fsys vfs.FS, dir string, from, to LSN, f func(lsn LSN, tMilli int64, payload []byte) error) error {
-	panic("unwritten")
+// use, never the newest that holds a synced record. What has been removed stays
+// removed when it returns nil. Safe beside commits.
+//
+// Whoever calls it has made Options.FirstSegment of the next start durable
+// before: what a crash leaves of the removal is cleared away then.
+func (l *Log) RemoveBefore(seq uint64) (removed int, err error) {
+	seq = min(seq, l.SegmentFor(math.MaxUint64))
+	k := &l.keep
+	k.removing.Lock()
+	defer k.removing.Unlock()
+	for {
+		oldest := k.oldest()
+		if oldest.seq >= seq {
+			break
+		}
+		name := segmentName(oldest.seq)
+		if err := l.o.FS.Remove(l.o.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return removed, fmt.Errorf("removing %s: %w", l.o.path(name), err)
+		}
+		k.unsynced = true
+		k.forgetOldest()
+		l.stats.sizeBytes.Add(-oldest.bytes)
+		l.stats.segments.Add(-1)
+		removed++
+	}
+	if !k.unsynced {
+		return removed, nil
+	}
+	if err := l.o.FS.SyncDir(l.o.Dir); err != nil {
+		return removed, fmt.Errorf("removing segments of the log: %w", err)
+	}
+	k.unsynced = false
+	return removed, nil
 }
 
-// Found is where Inspect is.
-type Found struct {
-	Segment string // file name
-	Offset  int64  // of the frame
-	LSN     LSN    // of the record
-	TMilli  int64
-	Payload []byte // borrowed
+func (k *keeper) oldest() segmentStart {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.starts[0]
 }
 
-// Inspect reads the log in o.Dir as Open does, and changes nothing: it makes
-// the same checks and returns the same errors, except that a torn tail is only
-// reported. visit gets every record from o.FirstLSN on.
-func Inspect(o Options, visit func(f *Found) error, progress func(done, total int64)) (Report, error) {
-	panic("unwritten")
+func (k *keeper) forgetOldest() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.starts = k.starts[1:]
 }
 
-// Repair makes a log that Open refuses readable again by cutting it at the
-// first bad place. Everything it takes away is first copied into saveDir. It
-// returns what the log was left with and what was lost. A log that Open
-// accepts is left alone.
-func Repair(o Options, saveDir string) (RepairReport, error) { panic("unwritten") }
+// BytesSince is about how much of the log the records from lsn on take: exact
+// where a segment begins, within one in proportion to the records.
+func (l *Log) BytesSince(lsn LSN) int64 {
+	end := LSN(l.written.lsn.Load()) + 1
+	k := &l.keep
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var sum int64
+	for i := len(k.starts) - 1; i >= 0; i-- {
+		s := k.starts[i]
+		if i == len(k.starts)-1 {
+			s.bytes = l.room.used.Load()
+		}
+		if s.first >= lsn {
+			sum += s.bytes
+			end = s.first
+			continue
+		}
+		if lsn < end {
+			sum += int64(float64(s.bytes) * float64(end-lsn) / float64(end-s.first))
+		}
+		break
+	}
+	return sum
+}
 
-// RepairReport tells what Repair did.
-type RepairReport struct {
-	Damage      *DamageError // what was wrong; nil when nothing was
-	LastLSN     LSN          // the last record that is left
-	LostRecords int64        // records behind it that could still be read; they are lost with the cut
-	CutBytes    int64
-	Saved       []string // files in saveDir
+// WritingSinceNano is when the write or sync that is under way, or the wait
+// for a segment to go on in, began, on Options.MonoNano's clock; 0 when none
+// is. Of several, the oldest. Safe from any goroutine.
+func (l *Log) WritingSinceNano() int64 {
+	var since int64
+	for _, at := range []int64{l.busy.write.Load(), l.busy.sync.Load(), l.busy.wait.Load()} {
+		if at != 0 && (since == 0 || at < since) {
+			since = at
+		}
+	}
+	return since
 }

@@ -14,7 +14,7 @@ func TestAppendCommitReopen(t *testing.T) {
 	t.Parallel()
 	mem := vfs.NewMem()
 	l, report, got := mustOpen(t, testOptions(mem))
-	require.Equal(t, Report{Segments: 1}, report)
+	require.Equal(t, Report{LogID: l.ID(), Segments: 1, LastSegment: 1}, report)
 	require.Empty(t, got)
 	require.Zero(t, l.Last())
 	require.NoError(t, l.Commit(5), "nobody can wait for what nobody appended")

@@ -30,7 +30,7 @@ type frame struct {
 // position is what the next frame must continue.
 type position struct {
 	frame uint64 // sequence of the next frame; 0 accepts any
-	lsn   LSN    // of the next record
+	lsn   LSN    // of the next record; 0 accepts any
 	crc   uint32 // of the frame before
 }
 
@@ -46,7 +46,7 @@ func (p position) check(h *frameHeader) error {
 		return nil
 	case h.seq != p.frame:
 		return &chainError{fmt.Sprintf("frame %d stands where frame %d belongs", h.seq, p.frame)}
-	case h.firstLSN != p.lsn:
+	case h.firstLSN != p.lsn && p.lsn != 0 || h.firstLSN == 0:
 		return &chainError{fmt.Sprintf("record %d stands where record %d belongs", h.firstLSN, p.lsn)}
 	case h.prevCRC != p.crc:
 		return &chainError{fmt.Sprintf("frame %d does not follow the frame before it", h.seq)}

@@ -8,8 +8,8 @@ import (
 
 // Recovery, step by step:
 //
-//  1. List the segments, read their headers, check that none is missing,
-//     foreign or of another version (files.go).
+//  1. List the segments, read their headers, check that none that is needed
+//     is missing, foreign or of another version (files.go).
 //  2. Find the tail: the last segment that anything was written to. All before
 //     it were synced whole when they were ended; all after it are empty.
 //  3. Replay every frame in order, checking the chain across segments.
@@ -28,14 +28,15 @@ type recovery struct {
 	progress func(done, total int64)
 	report   Report
 
-	files      []*segmentFile
-	unfinished []string // names of files
-	tail       int      // index of the last file with frames or rubbish, -1 for none
+	files      []*segmentFile // that are read, oldest first
+	older      []segmentStart // of those before them
+	unfinished []string       // names of files that never were segments
+	obsolete   []string       // names of files that nobody needs any more
+	tail       int            // index of the last file with frames or rubbish, -1 for none
 
 	want  position // of the frame that comes next
 	last  LSN
 	lastT int64
-	bytes int64 // of good frames
 	read  int64 // for progress, of files done
 	told  int64 // when progress was last called within a file
 	total int64
@@ -44,6 +45,10 @@ type recovery struct {
 	end            int64    // offset behind it
 	tailWant       position // of the first frame of the tail
 	cutFrom, cutTo int64    // torn bytes of the tail, without the zeros behind
+
+	// Where the record is that apply gets: index in files, offset of the frame.
+	at       int
+	atOffset int64
 }
 
 // Open replays every record in LSN order to apply, then makes the log ready
@@ -61,7 +66,11 @@ func Open(o Options, apply func(lsn LSN, tMilli int64, payload []byte) error, pr
 		return nil, r.report, err
 	}
 	l := r.newLog(live, next)
-	if err := l.seal(); err != nil {
+	err = l.seal()
+	if err == nil {
+		err = r.removeObsolete()
+	}
+	if err != nil {
 		return nil, r.report, errors.Join(err, l.closeFiles())
 	}
 	l.start()
@@ -74,6 +83,7 @@ func (o *Options) setDefaults() {
 	}
 	o.SegmentBytes = max(o.SegmentBytes, segmentHeaderBytes+2*controlFrameBytes)
 	o.FirstLSN = max(o.FirstLSN, 1)
+	o.FirstSegment = max(o.FirstSegment, 1)
 	if o.Logf == nil {
 		o.Logf = func(string, ...any) {}
 	}
@@ -91,59 +101,54 @@ func (r *recovery) run() (live, next *segment, err error) {
 	if err := r.o.FS.MkdirAll(r.o.Dir); err != nil {
 		return nil, nil, fmt.Errorf("log directory: %w", err)
 	}
-	if err := r.findSegments(); err != nil {
+	if err := r.readAll(); err != nil {
+		return nil, nil, err
+	}
+	if err := r.remove(r.unfinished); err != nil {
 		return nil, nil, err
 	}
 	if len(r.files) == 0 {
 		live, err = r.createFirst()
 		return live, nil, err
 	}
-	if err := r.findTail(); err != nil {
-		return nil, nil, err
+	return r.settle()
+}
+
+// readAll does steps 1 to 4 and changes nothing.
+func (r *recovery) readAll() error {
+	if err := r.findSegments(); err != nil {
+		return err
 	}
-	// A log from its first segment on begins with the first frame; one whose
-	// beginning a snapshot replaced, with any.
+	if len(r.files) == 0 {
+		return r.checkNothing()
+	}
+	r.report.LogID = r.files[0].header.logID
+	if err := r.findTail(); err != nil {
+		return err
+	}
+	if first := r.files[0]; r.tail < 0 && (first.header.seq > 1 || r.o.FirstLSN > 1) {
+		// Such a log is made with a seal in it (create.go).
+		return r.damage(DamageMissing, first, segmentHeaderBytes, "there is no frame in the whole log, but it had one")
+	}
+	// The first segment of all begins with the first frame; one whose
+	// predecessors are gone, with any.
 	if r.files[0].header.seq == 1 {
-		r.want = position{frame: 1, lsn: 1}
+		r.want = position{frame: 1}
+		if r.o.FirstLSN == 1 {
+			r.want.lsn = 1
+		}
 	}
 	for i := range r.files[:r.tail+1] {
 		if err := r.replayFile(i); err != nil {
-			return nil, nil, err
+			return err
 		}
 	}
 	r.report.LastLSN = r.last
 	if err := r.checkReach(); err != nil {
-		return nil, nil, err
+		return err
 	}
 	r.progress(r.total, r.total)
-	if err := r.checkSuccessors(); err != nil {
-		return nil, nil, err
-	}
-	if err := r.removeUnfinished(); err != nil {
-		return nil, nil, err
-	}
-	return r.settle()
-}
-
-func (r *recovery) createFirst() (*segment, error) {
-	if r.o.FirstLSN > 1 {
-		return nil, &DamageError{Kind: DamageMissing, Dir: r.o.Dir, Segment: segmentName(1),
-			Reason: fmt.Sprintf("there is no log, but a snapshot needs it from record %d on", r.o.FirstLSN)}
-	}
-	if err := r.removeUnfinished(); err != nil {
-		return nil, err
-	}
-	r.report.Segments = 1
-	h := segmentHeader{
-		version: formatVersion, logID: r.o.salt(), seq: 1, salt: r.o.salt(),
-		sizeBytes: uint64(min(r.o.SegmentBytes, firstSegmentBytes)),
-	}
-	s, err := r.o.makeSegment(h, nil, func() bool { return false })
-	if err != nil {
-		return nil, fmt.Errorf("first segment of the log: %w", err)
-	}
-	r.end, r.sealed = segmentHeaderBytes, true // nothing to prove
-	return s, nil
+	return r.checkSuccessors()
 }
 
 // replayFile does step 3 and, for the tail, step 4.
@@ -161,7 +166,7 @@ func (r *recovery) replayFile(i int) error {
 			}
 			break
 		}
-		if err := r.replayFrame(file, &f); err != nil {
+		if err := r.replayFrame(i, &f); err != nil {
 			return err
 		}
 		r.tell(r.read + fr.offset)
@@ -198,8 +203,9 @@ func (r *recovery) stopped(i int, fr *frameReader, err error) error {
 	return r.lostEnd(i, fr)
 }
 
-// replayFrame hands the records of f to apply.
-func (r *recovery) replayFrame(file *segmentFile, f *frame) error {
+// replayFrame hands the records of f, which is in file i, to apply.
+func (r *recovery) replayFrame(i int, f *frame) error {
+	file := r.files[i]
 	if r.report.Frames == 0 && f.firstLSN > r.o.FirstLSN {
 		return r.damage(DamageMissing, file, f.offset, fmt.Sprintf(
 			"the log begins at record %d, but is needed from record %d on", f.firstLSN, r.o.FirstLSN))
@@ -213,16 +219,16 @@ func (r *recovery) replayFrame(file *segmentFile, f *frame) error {
 		return r.damage(DamageChain, file, f.offset, "time runs backwards")
 	}
 	r.report.Frames++
+	file.frames++
+	file.bytes += int64(len(f.raw))
+	file.records += int64(f.records)
 	r.report.LastT = f.firstT
-	r.bytes += int64(len(f.raw))
 	r.last = max(r.last, f.firstLSN-1)
 	r.lastT = f.firstT
 	if f.records == 0 {
 		return nil
 	}
-	if r.report.FirstLSN == 0 {
-		r.report.FirstLSN = f.firstLSN
-	}
+	r.at, r.atOffset = i, f.offset
 	records := newRecordReader(&f.frameHeader, f.payload)
 	for {
 		lsn, t, payload, ok, err := records.next()
@@ -232,12 +238,18 @@ func (r *recovery) replayFrame(file *segmentFile, f *frame) error {
 		if !ok {
 			return nil
 		}
+		r.last, r.lastT = lsn, t
+		r.report.LastT = t
+		if lsn < r.o.FirstLSN {
+			continue
+		}
+		if r.report.Records == 0 {
+			r.report.FirstLSN = lsn
+		}
 		if err := r.apply(lsn, t, payload); err != nil {
 			return fmt.Errorf("log record %d (T %d), in the frame at offset %d of %s, cannot be applied: %w",
 				lsn, t, f.offset, r.o.path(file.name), err)
 		}
-		r.last, r.lastT = lsn, t
-		r.report.LastT = t
 		r.report.Records++
 	}
 }
@@ -260,14 +272,37 @@ func (r *recovery) checkEnded(i int) error {
 	return nil
 }
 
-// checkReach compares the end of the log with what a snapshot needs.
+// checkReach compares the end of the log with what is known of it.
 func (r *recovery) checkReach() error {
-	if r.last+1 >= r.o.FirstLSN {
+	file := r.files[max(r.tail, 0)]
+	end := max(r.end, segmentHeaderBytes)
+	if r.last+1 < r.o.FirstLSN {
+		return r.damage(DamageMissing, file, end, fmt.Sprintf(
+			"the log ends before record %d, which a snapshot is followed by", r.o.FirstLSN))
+	}
+	if r.last < r.o.ReachLSN {
+		return r.damage(DamageMissing, file, end, fmt.Sprintf(
+			"the log ends after record %d, but was known to be synced to record %d", r.last, r.o.ReachLSN))
+	}
+	return nil
+}
+
+// checkNothing tells whether a directory without a segment may be a log that
+// was not begun yet.
+func (r *recovery) checkNothing() error {
+	reason := ""
+	switch {
+	case r.o.MustExist && r.o.FirstLSN > 1:
+		reason = fmt.Sprintf("there is no log, but a snapshot needs it from record %d on", r.o.FirstLSN)
+	case r.o.MustExist:
+		reason = "there is no log"
+	case r.o.ReachLSN >= r.o.FirstLSN:
+		reason = fmt.Sprintf("there is no log, but it was known to be synced to record %d", r.o.ReachLSN)
+	default:
 		return nil
 	}
-	file := r.files[len(r.files)-1]
-	return r.damage(DamageMissing, file, 0, fmt.Sprintf(
-		"the log ends before record %d, which a snapshot is followed by", r.o.FirstLSN))
+	return &DamageError{Kind: DamageMissing, Dir: r.o.Dir, Segment: segmentName(r.o.FirstSegment),
+		After: r.o.FirstLSN - 1, Reason: reason}
 }
 
 func (r *recovery) damage(kind Damage, file *segmentFile, offset int64, reason string) error {
@@ -288,7 +323,7 @@ func (r *recovery) closeFiles() {
 // newLog makes the log that goes on where recovery ended.
 func (r *recovery) newLog(live, next *segment) *Log {
 	l := &Log{
-		o: r.o, logf: r.o.Logf, now: r.o.MonoNano,
+		o: r.o, id: r.report.LogID, logf: r.o.Logf, now: r.o.MonoNano,
 		kick: make(chan struct{}, 1),
 		stop: make(chan struct{}),
 	}
@@ -296,6 +331,9 @@ func (r *recovery) newLog(live, next *segment) *Log {
 	l.prep.idle = sync.NewCond(&l.prep.mu)
 	l.prep.want = make(chan struct{}, 1)
 	l.prep.next, l.prep.after = next, &live.header
+	if next != nil {
+		l.prep.ahead = frameRoom(next.header.sizeBytes)
+	}
 	l.policy.Store(uint32(r.o.Policy))
 	l.w = writer{live: live, offset: r.end, nextFrame: max(r.want.frame, 1), prevCRC: r.want.crc,
 		lastT: r.lastT, sealed: r.sealed}
@@ -307,7 +345,12 @@ func (r *recovery) newLog(live, next *segment) *Log {
 		p.lsn.Store(uint64(r.last))
 		p.frame.Store(l.w.nextFrame - 1)
 	}
-	l.stats.sizeBytes.Store(r.bytes)
+	l.keep.starts = r.starts(live)
+	for _, s := range l.keep.starts {
+		l.stats.sizeBytes.Add(s.bytes)
+	}
+	l.roomLeft(live, r.end)
+	l.room.capacity.Store(l.room.live.Load())
 	l.stats.frames.Store(r.report.Frames)
 	l.stats.segments.Store(int64(r.report.Segments))
 	if next != nil {

@@ -10,7 +10,7 @@ import (
 // metadata, and a full disk shows before the log needs the room.
 type preparer struct {
 	mu   sync.Mutex
-	idle *sync.Cond // making became false
+	idle *sync.Cond // making became false, or after changed
 	// after is the live segment, nil while the log is between two: a segment
 	// is prepared only when the one before its predecessor is ended for good,
 	// so that recovery never finds two without frames behind one without end.
@@ -21,7 +21,10 @@ type preparer struct {
 	making   bool
 	stopping bool
 	err      error
-	want     chan struct{}
+	// ahead is the room in next, also while a rotation is about to make it the
+	// live segment.
+	ahead int64
+	want  chan struct{}
 }
 
 // mustRotate tells whether a frame of this size belongs in the next segment. A
@@ -51,9 +54,10 @@ func (l *Log) rotate() error {
 		return errors.Join(err, next.file.Close())
 	}
 	l.syncMu.Lock() // the ticker syncs the live file
-	old := l.w.live
+	old, usedBytes := l.w.live, l.w.offset-segmentHeaderBytes
 	l.w.live, l.w.offset = next, segmentHeaderBytes
 	l.syncMu.Unlock()
+	l.keep.began(next.header.seq, LSN(l.written.lsn.Load())+1, usedBytes)
 	l.stats.segments.Add(1)
 	l.prepareAfter(&next.header)
 	if err := old.file.Close(); err != nil {
@@ -71,7 +75,7 @@ func (l *Log) nextSegment() (*segment, error) {
 		p.idle.Wait()
 	}
 	if p.next == nil {
-		l.makeNext(func() bool { return false })
+		_ = l.makeNext(func() bool { return false }) // an error is in p.err
 	}
 	next := p.next
 	if next == nil {
@@ -85,13 +89,17 @@ func (l *Log) nextSegment() (*segment, error) {
 func (l *Log) prepareAfter(live *segmentHeader) {
 	l.prep.mu.Lock()
 	l.prep.after = live
+	l.roomLeft(l.w.live, l.w.offset)
+	l.room.capacity.Store(l.room.live.Load())
+	l.prep.ahead = 0
+	l.prep.idle.Broadcast()
 	l.prep.mu.Unlock()
 	l.wantSegment()
 }
 
 // makeNext prepares the segment after the live one. It is called and returns
 // with prep.mu held, but lets go of it meanwhile.
-func (l *Log) makeNext(stopped func() bool) {
+func (l *Log) makeNext(stopped func() bool) error {
 	p := &l.prep
 	live := p.after
 	size := min(l.o.SegmentBytes, int64(live.sizeBytes)*segmentGrowth)
@@ -103,18 +111,12 @@ func (l *Log) makeNext(stopped func() bool) {
 	p.mu.Unlock()
 	next, err := l.o.makeSegment(h, nil, stopped)
 	p.mu.Lock()
-	p.making = false
-	p.err = err
+	p.making, p.err = false, err
 	if err == nil {
-		p.next = next
+		p.next, p.ahead = next, frameRoom(h.sizeBytes)
 	}
 	p.idle.Broadcast()
-}
-
-func (l *Log) preparationStopped() bool {
-	l.prep.mu.Lock()
-	defer l.prep.mu.Unlock()
-	return l.prep.stopping
+	return err
 }
 
 // wantSegment asks the goroutine that prepares segments for the next one.
@@ -138,15 +140,29 @@ func (l *Log) prepareSegments() {
 }
 
 func (l *Log) prepareOne() {
+	if err := l.tryPrepare(); err != nil {
+		_ = l.poison("next segment", err) // an error is in Err, where everybody looks for it
+	}
+}
+
+// tryPrepare makes the next segment if there is none. An error is one that no
+// further try can heal.
+func (l *Log) tryPrepare() error {
 	p := &l.prep
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.after == nil || p.next != nil || p.making || p.stopping {
-		return
+	if p.after == nil || p.next != nil || p.making || p.stopping || l.Err() != nil {
+		return nil
 	}
 	failedBefore := p.err != nil
-	l.makeNext(l.preparationStopped)
-	if p.err != nil && !failedBefore && !errors.Is(p.err, errStopped) {
-		l.logf("the next segment of the log could not be prepared, writing ends with this one: %v", p.err)
+	err := l.makeNext(l.closing)
+	switch {
+	case err == nil || errors.Is(err, errStopped):
+		return nil
+	case !retryable(err):
+		return err
+	case !failedBefore:
+		l.logf("the next segment of the log could not be prepared, what grows is refused: %v", err)
 	}
+	return nil
 }

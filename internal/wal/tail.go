@@ -30,7 +30,7 @@ func (r *recovery) endOfTail(file *segmentFile, fr *frameReader) error {
 	if err != nil {
 		return r.readError(file, fr.offset, err)
 	}
-	if at > 0 && proof.syncedFrame >= fr.want.frame {
+	if at > 0 && proof.syncedFrame >= max(fr.want.frame, 1) {
 		return r.damage(DamageFrame, file, fr.offset, fmt.Sprintf(
 			"frame %d should be here and is not whole, but frame %d at offset %d proves that it was synced",
 			fr.want.frame, proof.seq, at))
@@ -140,7 +140,7 @@ func (r *recovery) settle() (live, next *segment, err error) {
 
 // goOnIn makes file i, which is empty, the live segment.
 func (r *recovery) goOnIn(i int) (live, next *segment, err error) {
-	r.end, r.sealed = segmentHeaderBytes, r.tail < 0 // an empty log has nothing to prove
+	r.end, r.sealed = segmentHeaderBytes, r.tail < 0 // a log without frames has nothing to prove
 	if live, err = r.reopen(i); err != nil {
 		return nil, nil, err
 	}

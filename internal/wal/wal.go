@@ -97,12 +97,17 @@ type Options struct {
 
 // Report says what Open found; every start logs it.
 type Report struct {
-	Segments          int // files, one prepared ahead included
-	FirstLSN, LastLSN LSN // of the records handed to apply, and of the log
-	Records, Frames   int64
-	LastT             int64  // greatest T of any frame, Unix milliseconds
-	CutBytes          int64  // torn tail removed
-	CutSavedAs        string // where the cut bytes were copied, "" when none
+	LogID             uint64
+	Segments          int           // files, one prepared ahead included
+	Skipped           int           // of them, older than anything that is needed
+	Removed           int           // files before Options.FirstSegment
+	LastSegment       uint64        // greatest number of any file
+	FirstLSN, LastLSN LSN           // first record handed to apply, last one of the log
+	Records, Frames   int64         // handed to apply; read
+	LastT             int64         // greatest T of any frame, Unix milliseconds
+	CutBytes          int64         // torn tail removed
+	CutSavedAs        string        // where the cut bytes were copied, "" when none
+	Files             []SegmentInfo // only from Inspect
 }
 
 // Log is an open log. Lock, Unlock, Next, Done, Last and LastT are the append
@@ -112,6 +117,8 @@ type Log struct {
 	logf   func(format string, args ...any)
 	now    func() int64
 	policy atomic.Uint32
+
+	id uint64
 
 	// Append side.
 	mu    sync.Mutex
@@ -137,6 +144,9 @@ type Log struct {
 	failed atomic.Pointer[failure]
 
 	prep preparer
+	keep keeper
+	room roomCounters
+	busy busySince
 
 	notify atomic.Pointer[[]func()]
 	kick   chan struct{}
@@ -148,6 +158,16 @@ type Log struct {
 // lsnAndFrame is a position in both numberings. Its parts are loaded and
 // stored one by one: each is true by itself.
 type lsnAndFrame struct{ lsn, frame atomic.Uint64 }
+
+// roomCounters describe the live segment; the leader stores them.
+type roomCounters struct {
+	live     atomic.Int64 // room for further frames
+	capacity atomic.Int64 // what live was when it became the live segment
+	used     atomic.Int64 // bytes of its frames
+}
+
+// busySince is when what is under way began, by MonoNano; 0 for nothing.
+type busySince struct{ write, sync, wait atomic.Int64 }
 
 type failure struct{ err error }
 
@@ -195,7 +215,7 @@ func (l *Log) Err() error {
 }
 
 // poison ends the log (I8) and returns the error that did it first. Every
-// waiter is released with it. Not with commitMu held.
+// waiter is released with it. Not with commitMu or prep.mu held.
 func (l *Log) poison(doing string, err error) error {
 	err = fmt.Errorf("log failed, nothing after record %d is durable: %s: %w", l.Durable(), doing, err)
 	if l.failed.CompareAndSwap(nil, &failure{err}) {
@@ -205,6 +225,9 @@ func (l *Log) poison(doing string, err error) error {
 	l.covered.Broadcast()
 	l.waiting.Broadcast()
 	l.commitMu.Unlock()
+	l.prep.mu.Lock()
+	l.prep.idle.Broadcast()
+	l.prep.mu.Unlock()
 	l.wakeNotifier()
 	return l.Err()
 }
@@ -240,13 +263,4 @@ func (l *Log) BufferBytes() int64 {
 	open := len(l.open.buf) - frameHeaderBytes
 	l.mu.Unlock()
 	return int64(open) + l.stats.inFlightBytes.Load()
-}
-
-// SpaceErr tells why the next segment could not be prepared, or nil. While it
-// is not nil, what is left of the present segment is the reserve: refuse
-// writes that can be refused. Running out of it is a failed write (I8).
-func (l *Log) SpaceErr() error {
-	l.prep.mu.Lock()
-	defer l.prep.mu.Unlock()
-	return l.prep.err
 }
