@@ -33,6 +33,10 @@ import (
 // a shard's lock is: some 10 to 20 µs with small entries.
 const pieceBytes = 64 << 10
 
+// inlinePieceBytes is that in a simulation, where a few keys are to be many
+// pieces with commands between them.
+const inlinePieceBytes = 256
+
 // inlineRecords is how many records a step of a simulation copies. Otherwise
 // one step copies all, as each has to find its place in the log again.
 const inlineRecords = 16
@@ -146,7 +150,11 @@ func (r *run) create() error {
 
 // piece does step 2.
 func (r *run) piece() error {
-	p, more := r.walk.Next(pieceBytes, r.emit)
+	limit := pieceBytes
+	if r.e.opts.Inline {
+		limit = inlinePieceBytes
+	}
+	p, more := r.walk.Next(limit, r.emit)
 	if !more {
 		r.step = r.settle
 		return nil
