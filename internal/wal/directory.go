@@ -9,8 +9,11 @@ import (
 	"github.com/hapaxkv/hapax/internal/vfs"
 )
 
+// For a store that has no open log.
+
 // Segments is the numbers of the segments in dir, ascending, whatever is in
-// them; none when there is no dir. For a store that has no open log.
+// them; none when there is no dir. A file whose name only looks like a
+// segment's is left to Open and Inspect, which refuse it.
 func Segments(fsys vfs.FS, dir string) ([]uint64, error) {
 	names, err := fsys.List(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -21,7 +24,7 @@ func Segments(fsys vfs.FS, dir string) ([]uint64, error) {
 	}
 	var found []uint64
 	for _, name := range names {
-		if seq, ok := parseSegmentName(name); ok {
+		if seq, ok := parseSegmentName(name); ok && seq > 0 {
 			found = append(found, seq)
 		}
 	}
@@ -40,8 +43,9 @@ func RemoveSegments(fsys vfs.FS, dir string, seq uint64) (removed int, err error
 		if s >= seq {
 			break
 		}
-		if err := fsys.Remove(path.Join(dir, segmentName(s))); err != nil {
-			return removed, fmt.Errorf("removing segments of the log: %w", err)
+		name := path.Join(dir, segmentName(s))
+		if err := fsys.Remove(name); err != nil {
+			return removed, fmt.Errorf("removing %s: %w", name, err)
 		}
 		removed++
 	}

@@ -54,7 +54,7 @@ func (r *recovery) listSegments() ([]segmentFound, error) {
 			return nil, &DamageError{Kind: DamageForeign, Dir: r.o.Dir, Segment: name,
 				Reason: "no segment has a name like this one"}
 		case seq < r.o.FirstSegment:
-			r.obsolete = append(r.obsolete, name)
+			r.obsolete = append(r.obsolete, seq)
 		default:
 			found = append(found, segmentFound{name, seq})
 		}
@@ -116,29 +116,14 @@ func (r *recovery) lookAtOlder(found []segmentFound) {
 	}
 }
 
-// remove removes names from the directory.
-func (r *recovery) remove(names []string) error {
-	for _, name := range names {
+// removeUnfinished removes what never got its name, so that nothing in it was
+// ever promised. A log that refuses to open keeps even that.
+func (r *recovery) removeUnfinished() error {
+	for _, name := range r.unfinished {
 		if err := r.o.FS.Remove(r.o.path(name)); err != nil {
 			return fmt.Errorf("log directory: %w", err)
 		}
 	}
-	return nil
-}
-
-// removeObsolete removes the segments that nobody needs, which an interrupted
-// removal left.
-func (r *recovery) removeObsolete() error {
-	if len(r.obsolete) == 0 {
-		return nil
-	}
-	if err := r.remove(r.obsolete); err != nil {
-		return err
-	}
-	if err := r.o.FS.SyncDir(r.o.Dir); err != nil {
-		return fmt.Errorf("log directory: %w", err)
-	}
-	r.report.Removed = len(r.obsolete)
 	return nil
 }
 

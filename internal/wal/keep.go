@@ -25,6 +25,7 @@ type keeper struct {
 	starts []segmentStart // ascending; the last one is the live segment
 
 	removing sync.Mutex // one RemoveBefore at a time; taken before mu
+	obsolete []uint64   // files that Open did not look at
 	unsynced bool       // a removal that no SyncDir has covered
 }
 
@@ -87,8 +88,8 @@ func (l *Log) Sync() error {
 
 // SegmentFor is the oldest segment that has to stay so that a start can read
 // on from record lsn. It holds the record before lsn, if one does, because
-// that one is on disk: a segment whose first frame may still be lost in a power
-// cut is no beginning. Give it as Options.FirstSegment with lsn as FirstLSN.
+// that one is on disk: a segment whose first frame a power cut may still take
+// away is no beginning. Give it as Options.FirstSegment with lsn as FirstLSN.
 func (l *Log) SegmentFor(lsn LSN) uint64 {
 	return l.keep.holding(min(max(lsn, 1)-1, l.Synced()))
 }
@@ -97,23 +98,28 @@ func (l *Log) SegmentFor(lsn LSN) uint64 {
 // use, never the newest that holds a synced record. What has been removed stays
 // removed when it returns nil. Safe beside commits.
 //
-// Whoever calls it has made Options.FirstSegment of the next start durable
-// before: what a crash leaves of the removal is cleared away then.
+// Whoever calls it has made durable before that the next start gives seq or a
+// later one as Options.FirstSegment: a crash may leave any of them.
 func (l *Log) RemoveBefore(seq uint64) (removed int, err error) {
-	seq = min(seq, l.SegmentFor(math.MaxUint64))
 	k := &l.keep
 	k.removing.Lock()
 	defer k.removing.Unlock()
+	for len(k.obsolete) > 0 && k.obsolete[0] < seq {
+		if err := l.removeSegment(k.obsolete[0]); err != nil {
+			return removed, err
+		}
+		k.obsolete = k.obsolete[1:]
+		removed++
+	}
+	seq = min(seq, l.SegmentFor(math.MaxUint64))
 	for {
 		oldest := k.oldest()
 		if oldest.seq >= seq {
 			break
 		}
-		name := segmentName(oldest.seq)
-		if err := l.o.FS.Remove(l.o.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return removed, fmt.Errorf("removing %s: %w", l.o.path(name), err)
+		if err := l.removeSegment(oldest.seq); err != nil {
+			return removed, err
 		}
-		k.unsynced = true
 		k.forgetOldest()
 		l.stats.sizeBytes.Add(-oldest.bytes)
 		l.stats.segments.Add(-1)
@@ -127,6 +133,16 @@ func (l *Log) RemoveBefore(seq uint64) (removed int, err error) {
 	}
 	k.unsynced = false
 	return removed, nil
+}
+
+// removeSegment is called with k.removing held.
+func (l *Log) removeSegment(seq uint64) error {
+	name := l.o.path(segmentName(seq))
+	if err := l.o.FS.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing %s: %w", name, err)
+	}
+	l.keep.unsynced = true
+	return nil
 }
 
 func (k *keeper) oldest() segmentStart {

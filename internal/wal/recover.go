@@ -31,7 +31,7 @@ type recovery struct {
 	files      []*segmentFile // that are read, oldest first
 	older      []segmentStart // of those before them
 	unfinished []string       // names of files that never were segments
-	obsolete   []string       // names of files that nobody needs any more
+	obsolete   []uint64       // numbers of those before FirstSegment
 	tail       int            // index of the last file with frames or rubbish, -1 for none
 
 	want  position // of the frame that comes next
@@ -66,11 +66,7 @@ func Open(o Options, apply func(lsn LSN, tMilli int64, payload []byte) error, pr
 		return nil, r.report, err
 	}
 	l := r.newLog(live, next)
-	err = l.seal()
-	if err == nil {
-		err = r.removeObsolete()
-	}
-	if err != nil {
+	if err := l.seal(); err != nil {
 		return nil, r.report, errors.Join(err, l.closeFiles())
 	}
 	l.start()
@@ -104,7 +100,7 @@ func (r *recovery) run() (live, next *segment, err error) {
 	if err := r.readAll(); err != nil {
 		return nil, nil, err
 	}
-	if err := r.remove(r.unfinished); err != nil {
+	if err := r.removeUnfinished(); err != nil {
 		return nil, nil, err
 	}
 	if len(r.files) == 0 {
@@ -345,12 +341,13 @@ func (r *recovery) newLog(live, next *segment) *Log {
 		p.lsn.Store(uint64(r.last))
 		p.frame.Store(l.w.nextFrame - 1)
 	}
-	l.keep.starts = r.starts(live)
+	l.keep.starts, l.keep.obsolete = r.starts(live), r.obsolete
 	for _, s := range l.keep.starts {
 		l.stats.sizeBytes.Add(s.bytes)
 	}
 	l.roomLeft(live, r.end)
 	l.room.capacity.Store(l.room.live.Load())
+	l.stats.appendedBytes.Store(l.stats.sizeBytes.Load())
 	l.stats.frames.Store(r.report.Frames)
 	l.stats.segments.Store(int64(r.report.Segments))
 	if next != nil {

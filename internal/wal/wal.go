@@ -70,8 +70,8 @@ type Options struct {
 	// on are not read.
 	FirstLSN LSN
 	// FirstSegment is the oldest segment that anybody needs: files of older
-	// ones are what an interrupted removal left, are not looked at, and are
-	// removed when Open succeeded. 0 is 1.
+	// ones are what an interrupted removal left. They are not looked at, and
+	// stay until RemoveBefore. 0 is 1.
 	FirstSegment uint64
 	// LogID is the log that has to be here; 0 takes any.
 	LogID uint64
@@ -174,6 +174,7 @@ type failure struct{ err error }
 // counters feed Stats.
 type counters struct {
 	sizeBytes, frames, segments atomic.Int64
+	appendedBytes               atomic.Int64
 	syncs, syncedRecords        atomic.Int64
 	lastSyncMicro, latencyNano  atomic.Int64
 	inFlightBytes               atomic.Int64
@@ -241,6 +242,7 @@ type Stats struct {
 	Syncs, SyncedRecords   int64
 	Frames, Segments       int64
 	LastSyncMicro          int64
+	AppendedBytes          int64 // SizeBytes, but removals take nothing away
 }
 
 // Stats returns a snapshot. Safe from any goroutine.
@@ -253,6 +255,7 @@ func (l *Log) Stats() Stats {
 		Frames:        l.stats.frames.Load(),
 		Segments:      l.stats.segments.Load(),
 		LastSyncMicro: l.stats.lastSyncMicro.Load(),
+		AppendedBytes: l.stats.appendedBytes.Load(),
 	}
 }
 
