@@ -105,7 +105,7 @@ func (r *rangeReader) segment(seq uint64) (done bool, err error) {
 
 // frame hands on the records of fr that are in the range.
 func (r *rangeReader) frame(file *segmentFile, fr *frame) (done bool, err error) {
-	if fr.firstLSN+LSN(fr.records) <= r.from {
+	if fr.records == 0 || fr.firstLSN+LSN(fr.records) <= r.from {
 		return false, nil
 	}
 	records := newRecordReader(&fr.frameHeader, fr.payload)
