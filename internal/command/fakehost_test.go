@@ -8,6 +8,9 @@ import (
 	"github.com/hapaxkv/hapax/internal/wal"
 )
 
+// hostMilli is the fake server's time.
+const hostMilli = 1_700_000_000_123
+
 // fakeHost is a server of canned answers that records what it was told.
 type fakeHost struct {
 	clients  []ClientInfo
@@ -22,8 +25,14 @@ type fakeHost struct {
 	withError bool
 	set       [][2]string
 	resets    int
-	stops     int
+	stops     []ShutdownMode
+	refused   bool
 	sleptMS   int64
+
+	startErr, overErr    error
+	overTo               int64
+	scheduled            []SnapshotCause
+	cancels, unscheduled int
 }
 
 func (f *fakeHost) Clients(do func(*ClientInfo)) {
@@ -90,17 +99,39 @@ func (f *fakeHost) ConfigRewrite() error {
 func (f *fakeHost) ResetStats()   { f.resets++ }
 func (f *fakeHost) Stats() *Stats { s := f.stats; return &s }
 
-func (f *fakeHost) Shutdown(abort bool) error {
-	if abort {
-		return errors.New("ERR No shutdown in progress.")
+func (f *fakeHost) Shutdown(m ShutdownMode) (func() bool, error) {
+	if m.Abort {
+		return nil, errors.New("ERR No shutdown in progress.")
 	}
-	f.stops++
-	return nil
+	f.stops = append(f.stops, m)
+	return func() bool { return f.refused }, nil
+}
+
+func (f *fakeHost) Snapshots() SnapshotView { return f.stats.Snapshot.SnapshotView }
+
+func (f *fakeHost) StartSnapshot(cause SnapshotCause) (int64, error) {
+	v := &f.stats.Snapshot.SnapshotView
+	if f.startErr != nil {
+		return 0, f.startErr
+	}
+	if v.Running != CauseNone {
+		return 0, ErrSnapshotRunning
+	}
+	v.Running, v.Started = cause, v.Started+1
+	return v.Started, nil
+}
+
+func (f *fakeHost) ScheduleSnapshot(cause SnapshotCause) { f.scheduled = append(f.scheduled, cause) }
+func (f *fakeHost) CancelSnapshot()                      { f.cancels++ }
+func (f *fakeHost) UnscheduleSnapshot()                  { f.unscheduled++ }
+
+func (f *fakeHost) SnapshotOver(number int64) (bool, error) {
+	return f.overTo >= number, f.overErr
 }
 
 func (f *fakeHost) SleepMilli(ms int64)        { f.sleptMS += ms }
 func (f *fakeHost) DebugEnabled(*Session) bool { return f.debug }
-func (f *fakeHost) UnixMicro() int64           { return 1_700_000_000_123_456 }
+func (f *fakeHost) UnixMicro() int64           { return hostMilli*1000 + 456 }
 func (f *fakeHost) Random64() uint64           { return 4 }
 func (f *fakeHost) Durable() wal.LSN           { return f.synced }
 func (f *fakeHost) Synced() wal.LSN            { return f.synced }

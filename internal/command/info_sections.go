@@ -82,53 +82,6 @@ func infoMemory(w *infoWriter, s *Stats) {
 	w.zeros("active_defrag_running", "lazyfree_pending_objects", "lazyfreed_objects")
 }
 
-func infoPersistence(w *infoWriter, s *Stats) {
-	w.flag("loading", s.Loading)
-	w.zeros("async_loading", "current_cow_peak", "current_cow_size", "current_cow_size_age")
-	w.float("current_fork_perc", 0, 2)
-	w.zeros("current_save_keys_processed", "current_save_keys_total")
-	w.num("rdb_changes_since_last_save", s.Changes)
-	w.num("rdb_bgsave_in_progress", 0)
-	w.num("rdb_last_save_time", s.StartMilli/1000)
-	w.str("rdb_last_bgsave_status", "ok")
-	w.num("rdb_last_bgsave_time_sec", -1)
-	w.num("rdb_current_bgsave_time_sec", -1)
-	w.zeros("rdb_saves", "rdb_last_cow_size", "rdb_last_load_keys_expired", "rdb_last_load_keys_loaded")
-	w.flag("aof_enabled", s.AOFEnabled)
-	w.zeros("aof_rewrite_in_progress", "aof_rewrite_scheduled")
-	w.num("aof_last_rewrite_time_sec", -1)
-	w.num("aof_current_rewrite_time_sec", -1)
-	w.str("aof_last_bgrewrite_status", "ok")
-	w.zeros("aof_rewrites", "aof_rewrites_consecutive_failures")
-	w.str("aof_last_write_status", "ok") // after a failed write there is no server to ask (I8)
-	w.zeros("aof_last_cow_size", "module_fork_in_progress", "module_fork_last_cow_size")
-	if s.AOFEnabled {
-		w.num("aof_current_size", s.LogSize)
-		w.num("aof_base_size", 0)
-		w.num("aof_pending_rewrite", 0)
-		w.num("aof_buffer_length", s.LogBuffer)
-		w.zeros("aof_pending_bio_fsync", "aof_delayed_fsync")
-	}
-	if s.Loading {
-		infoLoading(w, s)
-	}
-}
-
-// infoLoading guesses the time left from the bytes so far.
-func infoLoading(w *infoWriter, s *Stats) {
-	elapsedSec := max(s.T-s.LoadStartMilli, 0) / 1000
-	etaSec := int64(1)
-	if s.LoadDone > 0 {
-		etaSec = int64(float64(elapsedSec) * ratio(s.LoadTotal-s.LoadDone, s.LoadDone))
-	}
-	w.num("loading_start_time", s.LoadStartMilli/1000)
-	w.num("loading_total_bytes", s.LoadTotal)
-	w.num("loading_rdb_used_mem", 0)
-	w.num("loading_loaded_bytes", s.LoadDone)
-	w.float("loading_loaded_perc", 100*ratio(s.LoadDone, s.LoadTotal), 2)
-	w.num("loading_eta_seconds", etaSec)
-}
-
 func infoStats(w *infoWriter, s *Stats) {
 	w.num("total_connections_received", s.Connections)
 	w.num("total_commands_processed", s.Commands)
@@ -223,6 +176,7 @@ func infoHapax(w *infoWriter, s *Stats) {
 	w.num("shards", int64(s.Shards))
 	w.num("databases", int64(s.Databases))
 	infoLog(w, s)
+	infoSnapshot(w, s)
 	w.num("clock_t_msec", s.T)
 	w.num("clock_offset_msec", s.ClockOffsetMilli)
 	w.num("memory_entry_bytes", s.EntryBytes)

@@ -139,6 +139,47 @@ func TestInfoValues(t *testing.T) {
 	}
 }
 
+// A snapshot shows under rdb_ or aof_rewrite_, by whom it runs for.
+func TestInfoOfSnapshots(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	host := h.host()
+	require.Contains(t, h.reply("INFO", "persistence"), "rdb_bgsave_in_progress:0\r\n")
+	show := func(change func(s *SnapshotStats)) string {
+		host.stats = Stats{AOFEnabled: true, LogRefuses: true, LogReserve: 77}
+		s := &host.stats.Snapshot
+		*s = SnapshotStats{
+			SnapshotView: SnapshotView{Started: 7, LastSaveMilli: 1_500_000_123_999, RewriteScheduled: true},
+			LastOK:       true, Rewrites: 3, LastTookMilli: 4_999, LastRewriteTookMilli: -1, RunningMilli: 2_500,
+			KeysDone: 25, KeysTotal: 100, Changes: 9, LastBytes: 1000, LastKeys: 11, LogBytes: 234, MaxPauseMicro: 88, LoadedKeys: 12,
+		}
+		change(s)
+		return h.reply("INFO", "persistence", "hapax").(string)
+	}
+	f := func(text string, lines ...string) {
+		t.Helper()
+		for _, line := range lines {
+			require.Contains(t, text, line+"\r\n")
+		}
+	}
+	f(show(func(s *SnapshotStats) { s.Running = CauseSave }),
+		"rdb_bgsave_in_progress:1", "aof_rewrite_in_progress:0", "rdb_current_bgsave_time_sec:2", "aof_current_rewrite_time_sec:-1",
+		"current_fork_perc:25.00", "current_save_keys_processed:25", "current_save_keys_total:100")
+	f(show(func(s *SnapshotStats) { s.Running, s.RewriteScheduled = CauseBgSave, false }),
+		"rdb_bgsave_in_progress:1", "aof_rewrite_scheduled:0")
+	f(show(func(s *SnapshotStats) { s.Running = CauseRewrite }),
+		"rdb_bgsave_in_progress:0", "aof_rewrite_in_progress:1", "rdb_current_bgsave_time_sec:-1", "aof_current_rewrite_time_sec:2",
+		"aof_rewrite_scheduled:1")
+	f(show(func(s *SnapshotStats) {}),
+		"rdb_changes_since_last_save:9", "rdb_last_save_time:1500000123", "rdb_last_bgsave_status:ok", "rdb_last_bgsave_time_sec:4",
+		"rdb_saves:4", "aof_rewrites:3", "rdb_last_load_keys_loaded:12", "aof_last_rewrite_time_sec:-1", "aof_last_bgrewrite_status:ok",
+		"aof_current_size:1234", "aof_base_size:1000", "aof_last_write_status:err",
+		"snapshots_started:7", "snapshot_last_bytes:1000", "snapshot_last_keys:11", "snapshot_last_msec:4999",
+		"snapshot_max_pause_usec:88", "log_bytes_since_snapshot:234", "log_reserve_bytes:77")
+	f(show(func(s *SnapshotStats) { s.LastOK, s.Failures, s.LastTookMilli = false, 2, -1 }),
+		"rdb_last_bgsave_status:err", "aof_last_bgrewrite_status:err", "aof_rewrites_consecutive_failures:2", "rdb_last_bgsave_time_sec:-1")
+}
+
 func TestHumanBytes(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int64]string{

@@ -63,8 +63,8 @@ var serverFamily = []Command{
 	},
 	{
 		Name: "shutdown", Arity: -1, Flags: ofServer | Admin | NoScript | NoMulti | AllowBusy, Run: shutdown,
-		Summary: "Syncs the log and ends the server.", Since: "1.0.0",
-		Complexity: "O(1)", DocGroup: "server", Syntax: "[NOSAVE | SAVE] [NOW] [FORCE] [ABORT]",
+		Summary: "Syncs the log and ends the server, after a last snapshot if that is wanted.", Since: "1.0.0",
+		Complexity: "O(N) for N keys with a snapshot, otherwise O(1)", DocGroup: "server", Syntax: "[NOSAVE | SAVE] [NOW] [FORCE] [ABORT]",
 	},
 	{
 		Name: "debug", Arity: -2, Flags: ofServer | Admin | NoScript, Run: debug, System: true,
@@ -100,6 +100,7 @@ func role(c *Ctx) error {
 // for none.
 func waitTimeout(c *Ctx, arg []byte) (deadlineMilli int64, err error) {
 	timeoutMilli, ok := ParseInt(arg)
+	nowMilli := c.Host.UnixMicro() / 1000 // not c.NowMilli, which may stand still
 	switch {
 	case !ok:
 		return 0, Error("ERR timeout is not an integer or out of range")
@@ -107,10 +108,10 @@ func waitTimeout(c *Ctx, arg []byte) (deadlineMilli int64, err error) {
 		return 0, Error("ERR timeout is negative")
 	case timeoutMilli == 0:
 		return 0, nil
-	case timeoutMilli > math.MaxInt64-c.NowMilli:
+	case timeoutMilli > math.MaxInt64-nowMilli:
 		return 0, Error("ERR timeout is out of range")
 	}
-	return c.NowMilli + timeoutMilli, nil
+	return nowMilli + timeoutMilli, nil
 }
 
 const unblockedText = "UNBLOCKED client unblocked via CLIENT UNBLOCK"
@@ -190,33 +191,42 @@ func acks(out *resp.Writer, local int64) {
 	out.Int(0)
 }
 
-// shutdown takes Redis's modifiers. The log is synced in any case, so SAVE and
-// NOSAVE, NOW and FORCE make no difference.
+// ShutdownMode is how a stop was asked for. A last snapshot is taken when save
+// rules are configured, unless NoSave; or with Save. If it fails the stop is
+// refused, unless Force. Now is for replicas, which there are none of.
+type ShutdownMode struct{ Save, NoSave, Now, Force, Abort bool }
+
 func shutdown(c *Ctx) error {
-	var save, nosave, abort, other bool
+	var m ShutdownMode
 	for _, arg := range c.Args[1:] {
 		switch {
 		case Is(arg, "save"):
-			save = true
+			m.Save = true
 		case Is(arg, "nosave"):
-			nosave = true
+			m.NoSave = true
+		case Is(arg, "now"):
+			m.Now = true
+		case Is(arg, "force"):
+			m.Force = true
 		case Is(arg, "abort"):
-			abort = true
-		case Is(arg, "now"), Is(arg, "force"):
-			other = true
+			m.Abort = true
 		default:
 			return ErrSyntax
 		}
 	}
-	if save && nosave || abort && (save || nosave || other) {
+	if m.Save && m.NoSave || m.Abort && m != (ShutdownMode{Abort: true}) {
 		return ErrSyntax
 	}
-	if err := c.Host.Shutdown(abort); err != nil {
+	refused, err := c.Host.Shutdown(m)
+	if err != nil {
 		return err
 	}
-	if abort {
+	if m.Abort {
 		return say(c, "OK")
 	}
+	c.Block = &Block{Firm: true, Ready: refused, Done: func(out *resp.Writer, _ Wake) {
+		out.Error("ERR Errors trying to SHUTDOWN. Check logs.")
+	}}
 	return nil
 }
 

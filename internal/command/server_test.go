@@ -40,7 +40,7 @@ func TestWait(t *testing.T) {
 	require.Nil(t, h.ctx.Block)
 
 	require.Nil(t, h.reply("WAIT", "1", "100"))
-	require.EqualValues(t, testStartMilli+100, h.ctx.Block.DeadlineMilli)
+	require.EqualValues(t, hostMilli+100, h.ctx.Block.DeadlineMilli)
 	require.Zero(t, h.ctx.Block.LSN, "no sync wakes a client that waits for replicas")
 	require.Equal(t, int64(0), h.woken(WakeTimeout))
 	require.Equal(t, int64(0), h.woken(WakeUnblock))
@@ -76,7 +76,7 @@ func TestWaitAOF(t *testing.T) {
 	require.Nil(t, h.ctx.Block)
 	require.Nil(t, h.reply("WAITAOF", "1", "0", "50"))
 	require.EqualValues(t, 6, h.ctx.Block.LSN)
-	require.EqualValues(t, testStartMilli+50, h.ctx.Block.DeadlineMilli)
+	require.EqualValues(t, hostMilli+50, h.ctx.Block.DeadlineMilli)
 	require.Equal(t, acked(0), h.woken(WakeTimeout))
 	require.Equal(t, replyError(unblockedText), h.woken(WakeUnblockError))
 	host.synced = 6
@@ -112,15 +112,28 @@ func TestShutdown(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	host := h.host()
-	for stops, args := range [][]string{{}, {"NOSAVE"}, {"save", "NOW"}, {"NOW", "FORCE"}} {
-		require.Nil(t, h.reply(append([]string{"SHUTDOWN"}, args...)...), "no reply to an orderly end")
-		require.Equal(t, stops+1, host.stops)
+	for _, c := range []struct {
+		args []string
+		want ShutdownMode
+	}{
+		{nil, ShutdownMode{}},
+		{[]string{"NOSAVE"}, ShutdownMode{NoSave: true}},
+		{[]string{"save", "NOW"}, ShutdownMode{Save: true, Now: true}},
+		{[]string{"NOW", "FORCE"}, ShutdownMode{Now: true, Force: true}},
+	} {
+		require.Nil(t, h.reply(append([]string{"SHUTDOWN"}, c.args...)...), "no reply to an orderly end")
+		require.Equal(t, c.want, host.stops[len(host.stops)-1])
+		require.True(t, h.ctx.Block.Firm)
+		require.False(t, h.ctx.Block.Ready())
 	}
+	host.refused = true
+	require.True(t, h.ctx.Block.Ready())
+	require.Equal(t, replyError("ERR Errors trying to SHUTDOWN. Check logs."), h.woken(WakeReady))
 	for _, args := range [][]string{{"foo"}, {"NOSAVE", "SAVE"}, {"ABORT", "NOW"}, {"abort", "nosave"}, {"abort", "save"}, {"abort", "force"}} {
 		require.Equal(t, replyError("ERR syntax error"), h.reply(append([]string{"SHUTDOWN"}, args...)...), "%q", args)
 	}
 	require.Equal(t, replyError("ERR No shutdown in progress."), h.reply("SHUTDOWN", "ABORT"))
-	require.Equal(t, 4, host.stops)
+	require.Len(t, host.stops, 4)
 }
 
 func TestDebug(t *testing.T) {

@@ -34,11 +34,17 @@ type Session struct {
 }
 
 // Block suspends a connection until one of its conditions: its LSN is synced
-// (LSN > 0), the deadline passed (DeadlineMilli > 0), CLIENT UNBLOCK. Then
-// Done writes the reply.
+// (LSN > 0), Ready says so, the deadline passed (DeadlineMilli > 0), CLIENT
+// UNBLOCK. Then Done writes the reply.
+//
+// Both functions run after the command that made them, perhaps on another
+// goroutine than it did. Of its Ctx they may use Host.Synced and
+// Host.SnapshotOver, nothing else.
 type Block struct {
 	LSN           wal.LSN
+	Ready         func() bool // asked whenever something may have changed
 	DeadlineMilli int64
+	Firm          bool // CLIENT UNBLOCK finds nobody who waits
 	Done          func(out *resp.Writer, why Wake)
 }
 
@@ -100,8 +106,9 @@ type Host interface {
 
 	// Stats fills what INFO, ROLE and MEMORY report.
 	Stats() *Stats
-	// Shutdown begins an orderly stop; the connection gets no reply unless it fails.
-	Shutdown(abort bool) error
+	// Shutdown begins an orderly stop. The connection gets no reply unless
+	// refused tells that the server goes on, because the last snapshot failed.
+	Shutdown(m ShutdownMode) (refused func() bool, err error)
 	// Sleep stops the calling loop (DEBUG SLEEP); DebugEnabled gates DEBUG.
 	SleepMilli(ms int64)
 	DebugEnabled(s *Session) bool
@@ -109,6 +116,17 @@ type Host interface {
 	UnixMicro() int64
 	// Random64 is a pseudo-random number that feeds sampling, never a token.
 	Random64() uint64
+	// Snapshots tells how things are. StartSnapshot starts one, or returns
+	// ErrSnapshotRunning; ScheduleSnapshot has one begin when the present one
+	// ended. CancelSnapshot ends the present one, UnscheduleSnapshot takes back
+	// what was scheduled for BGSAVE. SnapshotOver says whether a snapshot with
+	// that number ended, and why it or a later one failed.
+	Snapshots() SnapshotView
+	StartSnapshot(cause SnapshotCause) (number int64, err error)
+	ScheduleSnapshot(cause SnapshotCause)
+	CancelSnapshot()
+	UnscheduleSnapshot()
+	SnapshotOver(number int64) (over bool, err error)
 	// Durable and Synced are the log's.
 	Durable() wal.LSN
 	Synced() wal.LSN
@@ -133,8 +151,10 @@ type Stats struct {
 	Loading                                                                                     bool
 	LoadTotal, LoadDone, LoadStartMilli                                                         int64
 	AOFEnabled                                                                                  bool
+	Snapshot                                                                                    SnapshotStats
 	FsyncPolicy                                                                                 string
-	Changes                                                                                     int64
+	LogReserve                                                                                  int64 // bytes left in the segment in use
+	LogRefuses                                                                                  bool  // there is no room for another
 	LogSize, LogBuffer, Syncs, SyncLatencyMicro, LastSyncMicro, Segments, Frames, SyncedRecords int64
 	LastLSN, DurableLSN, SyncedLSN                                                              wal.LSN
 	SyncPlace                                                                                   string // "loop" or "syncer"
@@ -151,6 +171,22 @@ type Stats struct {
 	CommandStats []CommandStat
 	ErrorStats   map[string]int64
 	Keyspace     []KeyspaceStat
+}
+
+// SnapshotStats is what INFO tells of snapshots.
+type SnapshotStats struct {
+	SnapshotView
+	LastOK                     bool  // the last that ended went well, or there was none
+	Rewrites, Failures         int64 // begun for the log's sake; failed since the last good one
+	LastTookMilli              int64 // -1 before the first ended
+	LastRewriteTookMilli       int64 // likewise, for the log's sake
+	RunningMilli               int64
+	KeysDone, KeysTotal        int64 // of the running one
+	Changes                    int64 // records since the newest one
+	LastBytes, LastKeys        int64 // of the newest one
+	LogBytes                   int64 // of the log behind it
+	MaxPauseMicro              int64
+	LoadedKeys, LoadedSnapshot int64 // at the start: keys that came from a snapshot, its number
 }
 
 // CommandStat is a line of INFO commandstats.

@@ -4,7 +4,7 @@ import "strings"
 
 // families is the table in order; a family file declares its rows.
 func families() [][]Command {
-	return [][]Command{connectionFamily, keysFamily, stringsFamily, nativeFamily, serverFamily}
+	return [][]Command{connectionFamily, keysFamily, stringsFamily, nativeFamily, serverFamily, persistenceFamily}
 }
 
 // The table, built once. It is filled by init rather than by an initializer

@@ -219,7 +219,7 @@ func withoutNotes(specs any) any {
 func TestDocsAgainstRedis(t *testing.T) {
 	t.Parallel()
 	// What Redis 7.2 and Valkey added since 7.0, or 7.2 groups otherwise.
-	newer := map[string][]string{"set": {"IFEQ"}, "client|kill": {"MAXAGE", "NO", "YES"}}
+	newer := map[string][]string{"set": {"IFEQ"}, "client|kill": {"MAXAGE", "NO", "YES"}, "bgsave": {"CANCEL"}}
 	deprecatedIn7_2 := map[string]bool{"quit": true, "setnx": true, "setex": true, "psetex": true}
 	conn := dialRedis(t)
 	in := bufio.NewReader(conn)

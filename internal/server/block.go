@@ -7,6 +7,9 @@ func (s *Session) startBlock(ex *executor, b *command.Block) {
 	s.block = *b
 	s.stop = stopBlocked
 	s.blocked.Store(isBlocked)
+	if b.Firm {
+		s.blocked.Store(isParked)
+	}
 	s.srv.clients.waiting.Add(1)
 	if why, over := s.blockOver(ex.nowMilli); over {
 		s.endBlock(ex, why)
@@ -20,11 +23,13 @@ func (s *Session) blockOver(nowMilli int64) (command.Wake, bool) {
 	switch {
 	case s.block.LSN > 0 && s.srv.eng.Synced() >= s.block.LSN:
 		why = command.WakeReady
+	case s.block.Ready != nil && s.block.Ready():
+		why = command.WakeReady
 	case s.block.DeadlineMilli > 0 && nowMilli >= s.block.DeadlineMilli:
-	case s.blocked.Load() == isBlocked:
+	case s.blocked.Load() == isBlocked, s.blocked.Load() == isParked:
 		return 0, false
 	}
-	if s.blocked.CompareAndSwap(isBlocked, notBlocked) {
+	if s.blocked.CompareAndSwap(isBlocked, notBlocked) || s.blocked.CompareAndSwap(isParked, notBlocked) {
 		return why, true
 	}
 	// CLIENT UNBLOCK was told that it succeeded.

@@ -87,6 +87,10 @@ func (c *carrier) resize(n, room int) {
 func (c *carrier) round(n int, end bool) bool {
 	srv := c.g.srv
 	ex := srv.pool.take(srv)
+	if srv.sealed.Load() {
+		srv.pool.give(ex)
+		return false
+	}
 	if n > 0 {
 		c.receive(ex, c.buf, n)
 	}
@@ -105,6 +109,10 @@ func (c *carrier) round(n int, end bool) bool {
 			return c.stop == running
 		}
 		ex = srv.pool.take(srv)
+		if srv.sealed.Load() {
+			srv.pool.give(ex)
+			return false
+		}
 		if wasBlocked {
 			c.endBlock(ex, why)
 		}
@@ -186,7 +194,7 @@ func (c *carrier) await() (command.Wake, bool) {
 			}
 			c.readAside(reads)
 		case <-c.poked:
-			if c.killed.Load() || c.g.srv.broken() {
+			if c.killed.Load() || c.g.srv.broken() || c.block.Firm && c.g.srv.stopping.Load() {
 				c.conn.Close()
 				<-reads
 				return 0, false

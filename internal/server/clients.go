@@ -49,6 +49,7 @@ type client struct {
 const (
 	notBlocked int32 = iota
 	isBlocked
+	isParked          // CLIENT UNBLOCK does not reach it
 	unblockAsked      // CLIENT UNBLOCK id TIMEOUT
 	unblockErrorAsked // CLIENT UNBLOCK id ERROR
 )

@@ -47,6 +47,7 @@ func (s *Server) tick(ex *executor) int {
 		return s.tickMilli(ex.tun)
 	}
 	s.checkSpace(ex)
+	s.tendSnapshots(ex.nowMilli)
 	s.cron.expiring = ex.expire(now)
 	if ex.tun.MaxMemory > 0 {
 		ex.admit()

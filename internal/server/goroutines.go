@@ -49,7 +49,7 @@ func (g *goroutines) start(ls []*listener) error {
 
 // wake makes blocked connections look at their conditions, and all of them
 // end when nothing may leave any more.
-func (g *goroutines) wake() {
+func (g *goroutines) wake(bool) {
 	broken := g.srv.broken()
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -60,6 +60,30 @@ func (g *goroutines) wake() {
 		for c := range g.carried {
 			c.conn.Close()
 		}
+	}
+}
+
+// pause keeps executors back: without one nothing runs.
+func (g *goroutines) pause() (resume func()) {
+	p := &g.srv.pool
+	goOn, idle := make(chan struct{}), make(chan struct{})
+	p.mu.Lock()
+	p.paused = goOn
+	if p.lent == 0 {
+		close(idle)
+	} else {
+		p.idle = idle
+	}
+	p.mu.Unlock()
+	select {
+	case <-idle:
+	case <-g.srv.failed: // somebody may never come back
+	}
+	return func() {
+		p.mu.Lock()
+		p.paused, p.idle = nil, nil
+		p.mu.Unlock()
+		close(goOn)
 	}
 }
 
@@ -208,10 +232,20 @@ type executorPool struct {
 	mu      sync.Mutex
 	free    []*executor
 	buffers bufferStack // of output that left without an executor
+	lent    int
+	paused  chan struct{} // while set, closed when executors are lent again
+	idle    chan struct{} // while set, closed when the last comes back
 }
 
 func (p *executorPool) take(s *Server) *executor {
 	p.mu.Lock()
+	for p.paused != nil {
+		goOn := p.paused
+		p.mu.Unlock()
+		<-goOn
+		p.mu.Lock()
+	}
+	p.lent++
 	n := len(p.free) - 1
 	if n < 0 {
 		p.mu.Unlock()
@@ -231,6 +265,11 @@ func (p *executorPool) give(ex *executor) {
 	ex.end()
 	p.mu.Lock()
 	p.free = append(p.free, ex)
+	p.lent--
+	if p.lent == 0 && p.idle != nil {
+		close(p.idle)
+		p.idle = nil
+	}
 	p.mu.Unlock()
 }
 

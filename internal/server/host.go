@@ -95,17 +95,34 @@ func (h host) ResetStats() {
 	h.ex.srv.totals.reset()
 }
 
-func (h host) Shutdown(abort bool) error {
-	if abort {
-		return command.Error("ERR No shutdown in progress.")
+func (h host) Shutdown(m command.ShutdownMode) (refused func() bool, err error) {
+	if m.Abort {
+		// The last snapshot is taken while nobody is heard, so there is no
+		// time at which a stop that has begun could be called off.
+		return nil, command.Error("ERR No shutdown in progress.")
 	}
-	h.ex.cur.state.CloseAfter = true // nothing that follows it runs
-	select {
-	case h.ex.srv.stop <- struct{}{}:
-	default: // asked for already
-	}
-	return nil
+	goesOn := h.ex.srv.Stop(m)
+	return func() bool {
+		select {
+		case <-goesOn:
+			return true
+		default:
+			return false
+		}
+	}, nil
 }
+
+func (h host) Snapshots() command.SnapshotView { return h.ex.srv.viewSnapshots() }
+
+func (h host) StartSnapshot(cause command.SnapshotCause) (int64, error) {
+	return h.ex.srv.startSnapshot(cause)
+}
+
+func (h host) ScheduleSnapshot(cause command.SnapshotCause) { h.ex.srv.scheduleSnapshot(cause) }
+func (h host) CancelSnapshot()                              { h.ex.srv.eng.CancelSnapshot() }
+func (h host) UnscheduleSnapshot()                          { h.ex.srv.unscheduleSave() }
+
+func (h host) SnapshotOver(number int64) (bool, error) { return h.ex.srv.snapshotOver(number) }
 
 func (h host) SleepMilli(ms int64) { time.Sleep(time.Duration(ms) * time.Millisecond) }
 

@@ -35,6 +35,7 @@ type loop struct {
 	place         placeChooser
 	pendingAt     wal.LSN // what was durable when pending was looked at last
 	syncedAt      wal.LSN // what was synced when blocked was looked at last
+	signalsAt     int64   // likewise, what had been signalled
 	deadlineMilli int64   // the first of blocked, 0 for none
 	lookAtBlocks  bool
 	tickAt        int64 // T of the next tick
@@ -66,7 +67,11 @@ type inbox struct {
 	mu     sync.Mutex
 	poked  []*conn
 	fresh  []*conn // accepted by another loop
+	pauses []pauseOrder
 }
+
+// pauseOrder stops a loop: it says when it has got there, and waits.
+type pauseOrder struct{ reached, goOn chan struct{} }
 
 // poke and publishLock implement owner.
 func (c *conn) poke(*Session) {
@@ -103,6 +108,9 @@ func (l *loop) round(events []netpoll.Event) {
 	l.ex.begin()
 	if l.inbox.filled.Load() {
 		l.readInbox()
+		if l.srv.sealed.Load() {
+			return
+		}
 	}
 	for i := range events {
 		l.handle(&events[i])
@@ -216,11 +224,12 @@ func (l *loop) after(c *conn) {
 // endBlocks lets blocked sessions go on whose condition came true.
 func (l *loop) endBlocks() {
 	synced := l.srv.eng.Synced()
+	signals := l.srv.signals.Load()
 	due := l.deadlineMilli > 0 && l.ex.nowMilli >= l.deadlineMilli
-	if len(l.blocked) == 0 || synced == l.syncedAt && !due && !l.lookAtBlocks {
+	if len(l.blocked) == 0 || synced == l.syncedAt && signals == l.signalsAt && !due && !l.lookAtBlocks {
 		return
 	}
-	l.syncedAt, l.lookAtBlocks, l.deadlineMilli = synced, false, 0
+	l.syncedAt, l.signalsAt, l.lookAtBlocks, l.deadlineMilli = synced, signals, false, 0
 	kept := l.blocked[:0]
 	for _, c := range l.blocked {
 		if c.closed {
@@ -246,9 +255,14 @@ func (l *loop) endBlocks() {
 func (l *loop) readInbox() {
 	l.inbox.mu.Lock()
 	l.inbox.filled.Store(false)
-	poked, fresh := l.inbox.poked, l.inbox.fresh
-	l.inbox.poked, l.inbox.fresh = nil, nil
+	poked, fresh, pauses := l.inbox.poked, l.inbox.fresh, l.inbox.pauses
+	l.inbox.poked, l.inbox.fresh, l.inbox.pauses = nil, nil, nil
 	l.inbox.mu.Unlock()
+	for _, o := range pauses {
+		close(o.reached)
+		<-o.goOn
+		l.ex.begin() // time went by
+	}
 	for _, c := range fresh {
 		l.adopt(c)
 	}

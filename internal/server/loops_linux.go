@@ -61,8 +61,8 @@ func (a *loops) next() *loop {
 	return a.list[a.turn]
 }
 
-func (a *loops) wake() {
-	all := a.srv.broken() || a.srv.stopping.Load()
+func (a *loops) wake(all bool) {
+	all = all || a.srv.broken() || a.srv.stopping.Load()
 	for _, l := range a.list {
 		if all || l.waiting.Load() > 0 {
 			a.wakeLoop(l)
@@ -78,8 +78,22 @@ func (a *loops) wakeLoop(l *loop) {
 	}
 }
 
+// pause stops each loop at the beginning of a round.
+func (a *loops) pause() (resume func()) {
+	goOn := make(chan struct{})
+	for _, l := range a.list {
+		o := pauseOrder{reached: make(chan struct{}), goOn: goOn}
+		l.post(func(in *inbox) { in.pauses = append(in.pauses, o) })
+		select {
+		case <-o.reached:
+		case <-l.done:
+		}
+	}
+	return func() { close(goOn) }
+}
+
 func (a *loops) halt() {
-	a.wake()
+	a.wake(true)
 	for _, l := range a.list {
 		<-l.done
 	}

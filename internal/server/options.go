@@ -1,6 +1,7 @@
 package server
 
 import (
+	"github.com/hapaxkv/hapax/internal/engine"
 	"github.com/hapaxkv/hapax/internal/shard"
 	"github.com/hapaxkv/hapax/internal/wal"
 )
@@ -55,6 +56,8 @@ type Tunables struct {
 	Hz                 int
 	DebugCommand       string // "no", "yes", "local"
 	ShutdownTimeoutSec int
+	Checkpoint         engine.CheckpointRules
+	StopWritesOnError  bool // stop-writes-on-bgsave-error
 }
 
 // What a zero tunable means.

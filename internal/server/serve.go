@@ -77,8 +77,7 @@ func (s *Server) await(ctx context.Context, recovered chan error) error {
 		case <-done:
 			stop = true
 		case <-s.stop:
-			stop = true
-			s.logf(LevelNotice, "User requested shutdown...")
+			stop = s.stopNow()
 		case <-s.failed:
 			return s.failure.Load().err
 		}

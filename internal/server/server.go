@@ -53,13 +53,17 @@ type Server struct {
 	pool      executorPool
 	cron      cron
 	trim      trim
+	snaps     snapshots
+	stops     stops
 
 	startMilli int64
 
 	failure  atomic.Pointer[failure] // set once; then no reply leaves (I8)
 	failed   chan struct{}           // closed with it
 	stopping atomic.Bool
-	stop     chan struct{} // one token: SHUTDOWN asked for an orderly stop
+	sealed   atomic.Bool   // the last snapshot was taken: nothing runs any more
+	stop     chan struct{} // one token: somebody asked for an orderly stop
+	signals  atomic.Int64  // counts what blocked clients may wait for, but for the log
 	backend  atomic.Pointer[backend]
 }
 
@@ -70,8 +74,12 @@ type backend interface {
 	name() string
 	// start takes the listeners over.
 	start(ls []*listener) error
-	// wake makes everybody who waits look again: the log advanced or failed.
-	wake()
+	// wake makes everybody who waits look again: the log advanced or failed,
+	// or with all, something else happened that is rare.
+	wake(all bool)
+	// pause lets every connection finish what it runs, and run nothing more
+	// until resume is called. One at a time.
+	pause() (resume func())
 	// halt ends all connections, in order when nothing failed, and returns
 	// when the last of them and all goroutines are gone.
 	halt()
@@ -108,6 +116,7 @@ func New(o Options, e *engine.Engine) (*Server, error) {
 	s.startMilli = e.Clock.NowMilli()
 	s.clients.init()
 	s.totals.init()
+	s.initSnapshots()
 	s.tun.Store(o.Tunables.filled())
 	e.Store.SetEvictionPolicy(o.Tunables.Eviction)
 	return s, nil
@@ -136,12 +145,20 @@ func (s *Server) fail(err error) {
 	}
 }
 
+// signal makes blocked clients look whether what they wait for has happened.
+func (s *Server) signal() {
+	s.signals.Add(1)
+	if b := s.backend.Load(); b != nil {
+		(*b).wake(true)
+	}
+}
+
 // broken says whether no reply may leave any more.
 func (s *Server) broken() bool { return s.failure.Load() != nil }
 
 func (s *Server) wakeAll() {
 	if b := s.backend.Load(); b != nil { // nil before Serve
-		(*b).wake()
+		(*b).wake(false)
 	}
 }
 

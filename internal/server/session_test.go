@@ -248,7 +248,7 @@ func TestCountersTellWhatHappened(t *testing.T) {
 	require.EqualValues(t, 7, st.Commands)
 	require.EqualValues(t, 1, st.Hits)
 	require.EqualValues(t, 1, st.Misses)
-	require.EqualValues(t, 3, st.Changes)
+	require.EqualValues(t, 3, st.Snapshot.Changes)
 	require.Equal(t, map[string]int64{"ERR": 3}, st.ErrorStats)
 	require.EqualValues(t, 3, st.ErrorReplies)
 	rows := map[string]command.CommandStat{}

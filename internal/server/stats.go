@@ -132,6 +132,7 @@ func fsyncName(p wal.Policy) string {
 func (s *Server) statsLog(st *command.Stats, ex *executor) {
 	st.FsyncPolicy = fsyncName(ex.tun.Fsync)
 	st.LastLSN, st.DurableLSN, st.SyncedLSN = s.eng.Last(), s.eng.Durable(), s.eng.Synced()
+	s.statsSnapshots(st)
 	log := s.eng.Log()
 	st.AOFEnabled = s.eng.KeepsLog()
 	if log == nil {
@@ -151,7 +152,7 @@ func (s *Server) statsCounters(st *command.Stats) {
 	st.Connections, st.Rejected = sum.connections, sum.rejectedConnections
 	st.Commands, st.NetIn, st.NetOut = sum.commands, sum.netIn, sum.netOut
 	st.Hits, st.Misses, st.Expired, st.Evicted = sum.hits, sum.misses, sum.expired, sum.evicted
-	st.Changes, st.ErrorReplies, st.ProtocolErrors = sum.changes, sum.errorReplies, sum.protocolErrors
+	st.ErrorReplies, st.ProtocolErrors = sum.errorReplies, sum.protocolErrors
 	st.OutputLimitCloses, st.QueryLimitCloses = sum.outputLimitCloses, sum.queryLimitCloses
 	st.GroupCommits, st.GroupedReplies = sum.groupCommits, sum.groupedReplies
 	st.Counters = t.counters
