@@ -17,7 +17,7 @@ func (w *worker) entriesOf(b *block) error {
 	if err != nil {
 		return err
 	}
-	d := pieceDecoder{rest: payload, last: Piece{End: b.begin, LSN: wal.LSN(b.base)}}
+	d := pieceDecoder{rest: payload, last: Piece{End: b.begin, LSN: wal.LSN(b.base)}, first: true}
 	w.batch = w.batch[:0]
 	for len(d.rest) > 0 {
 		if len(w.batch) == cap(w.batch) {
@@ -40,8 +40,6 @@ func (w *worker) entriesOf(b *block) error {
 	switch {
 	case d.open || d.last.End != b.end || d.last.LSN > b.lsn || d.entries != b.items:
 		return w.inBlock(b, payload, nil, damaged(0, "block %d does not end where the next one begins", b.seq))
-	case b.end == PlaceEnd && d.last.LSN != b.lsn:
-		return w.inBlock(b, payload, nil, damaged(0, "the last piece is not of record %d", b.lsn))
 	case len(w.batch) == 0:
 		return nil
 	}
@@ -54,6 +52,7 @@ type pieceDecoder struct {
 	last    Piece // the last that ended; at first, where the block begins
 	entries uint32
 	open    bool // an entry came behind the last piece's end
+	first   bool // no piece has ended yet
 }
 
 // next takes one item off the front: an entry, into o, or the end of a piece.
@@ -82,11 +81,11 @@ func (d *pieceDecoder) pieceEnd() error {
 		return damaged(0, "the end of a piece is longer than its block")
 	}
 	p := decodePieceEnd(d.rest)
-	if p.End <= d.last.End || p.LSN < d.last.LSN {
+	if p.End <= d.last.End || p.LSN < d.last.LSN || d.first && p.LSN != d.last.LSN {
 		return damaged(0, "a piece does not follow the one before it")
 	}
 	d.rest = d.rest[pieceEndBytes:]
-	d.last, d.open = p, false
+	d.last, d.open, d.first = p, false, false
 	return nil
 }
 
@@ -96,7 +95,7 @@ func (w *worker) records(b *block) error {
 	if err != nil {
 		return err
 	}
-	d := recordDecoder{rest: payload, t: int64(b.base)}
+	d := recordDecoder{rest: payload, t: int64(b.base), first: true}
 	if d.t < w.t {
 		return w.inBlock(b, payload, payload, damaged(0, "time runs backwards between two blocks"))
 	}
@@ -124,8 +123,9 @@ func (w *worker) records(b *block) error {
 
 // recordDecoder walks the payload of a block of records.
 type recordDecoder struct {
-	rest []byte
-	t    int64 // of the last record
+	rest  []byte
+	t     int64 // of the last record
+	first bool  // none was read yet
 }
 
 func (d *recordDecoder) next(lastT int64) ([]byte, error) {
@@ -138,11 +138,11 @@ func (d *recordDecoder) next(lastT int64) ([]byte, error) {
 	switch {
 	case m == 0 || size > uint64(len(d.rest)-n):
 		return nil, damaged(0, "a record is longer than its block")
-	case delta > math.MaxInt64 || d.t > lastT-int64(delta):
-		return nil, damaged(0, "a record has a later time than the snapshot")
+	case delta > math.MaxInt64 || d.t > lastT-int64(delta) || d.first && delta != 0:
+		return nil, damaged(0, "the time of a record is not possible there")
 	}
 	record := d.rest[n : n+int(size)]
-	d.rest, d.t = d.rest[n+int(size):], d.t+int64(delta)
+	d.rest, d.t, d.first = d.rest[n+int(size):], d.t+int64(delta), false
 	return record, nil
 }
 

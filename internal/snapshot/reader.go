@@ -56,6 +56,9 @@ func Open(f vfs.File, name string) (*Reader, error) {
 	if err := r.readIndex(&foot); err != nil {
 		return nil, err
 	}
+	if foot.lastT < max(header.CreatedMilli, 0) {
+		return nil, r.damage(size-footerBytes, damaged(32, "the snapshot ends at an earlier time than it began"))
+	}
 	r.info = infoOf(header, &foot, len(r.blocks), size)
 	return r, nil
 }
@@ -83,7 +86,7 @@ func (r *Reader) readIndex(f *footer) error {
 		return r.damage(at, err)
 	}
 	raw = raw[blockHeaderBytes:]
-	if h.kind != kindIndex || h.storedBytes != uint64(headers) || int64(h.items) != count || checksum(raw) != h.payloadCRC {
+	if h.kind != kindIndex || h.begin != 0 || h.base != 0 || h.storedBytes != uint64(headers) || int64(h.items) != count || checksum(raw) != h.payloadCRC {
 		return r.damage(at, damaged(0, "the index does not match its checksum or its length"))
 	}
 	return r.listBlocks(f, raw, at+blockHeaderBytes)
@@ -136,7 +139,7 @@ func (r *Reader) fit(f *footer) error {
 			}
 		case b.kind == kindRecords && r.pieces > 0:
 			next := f.firstLSN + 1 + wal.LSN(records)
-			if wal.LSN(b.begin) != next || b.items == 0 || b.base > uint64(f.lastT) {
+			if wal.LSN(b.begin) != next || b.items == 0 || int64(b.base) < 0 {
 				return damaged(int64(i)*blockHeaderBytes, "block %d does not follow the block before it", i+1)
 			}
 			records += int64(b.items)
@@ -149,8 +152,6 @@ func (r *Reader) fit(f *footer) error {
 		return damaged(0, "the first piece is not of the record that the footer names")
 	case records != f.records || f.firstLSN+wal.LSN(records) != f.lastLSN:
 		return damaged(0, "there are %d records between %d and %d", records, f.firstLSN, f.lastLSN)
-	case f.lastT < 0:
-		return damaged(0, "the time of the footer is negative")
 	case keys != f.keys:
 		return damaged(0, "there are %d entries, not %d", keys, f.keys)
 	}

@@ -2,8 +2,9 @@
 //
 // A snapshot is a store at one LSN, in one file that needs no other: the
 // entries, piece by piece, each piece with the LSN up to which it is complete;
-// then the records of the log from the first piece's LSN to the last one's,
-// which bring every piece to the same LSN. So a backup is a copy of one file.
+// then the records of the log from the first piece's LSN to the last one's or
+// some further, which bring every piece to the same LSN. So a backup is a copy
+// of one file.
 //
 // It promises that a file which Open and Load accept is, byte for byte, what a
 // Writer finished: every byte is under a checksum, and no length is trusted

@@ -31,6 +31,8 @@ type Writer struct {
 	header Header
 	salt   uint64
 
+	blockBytes int // see the constant; tests make smaller blocks
+
 	buf   []byte // of the present block: room for its header, then payload
 	block blockHeader
 	index []byte // headers of the blocks that are written
@@ -47,7 +49,7 @@ type Writer struct {
 
 // NewWriter begins a snapshot in f, an empty file. It writes nothing yet.
 func NewWriter(f vfs.File, h Header) *Writer {
-	w := &Writer{file: f, header: h, salt: saltOf(h.encode())}
+	w := &Writer{file: f, header: h, salt: saltOf(h.encode()), blockBytes: blockBytes}
 	w.buf = make([]byte, blockHeaderBytes, spareBytes)
 	return w
 }
@@ -77,7 +79,7 @@ func (w *Writer) EndPiece(p Piece) error {
 	switch {
 	case w.err != nil:
 		return w.err
-	case w.block.kind == kindRecords || w.end.records > 0:
+	case w.end.records > 0:
 		return w.fail("a piece comes behind the records")
 	case p.End <= w.last.End || p.End > PlaceEnd:
 		return w.fail("a piece ends at %#x, behind one that ends at %#x", p.End, w.last.End)
@@ -93,15 +95,16 @@ func (w *Writer) EndPiece(p Piece) error {
 	w.buf = appendPieceEnd(w.buf, p)
 	w.end.pieces++
 	w.last, w.open = p, false
-	if len(w.buf) >= blockHeaderBytes+blockBytes {
+	if len(w.buf) >= blockHeaderBytes+w.blockBytes {
 		w.writeBlock()
 	}
 	w.buf = slices.Grow(w.buf, spareBytes)
 	return w.err
 }
 
-// Record adds a record of the log behind the last piece: from the one after
-// FirstLSN to LastLSN, without gaps. payload is an op's encoding.
+// Record adds a record of the log, when all pieces ended: from the one after
+// FirstLSN to at least the last piece's, without gaps. The last one is where
+// the snapshot is the store. payload is an op's encoding.
 func (w *Writer) Record(lsn wal.LSN, tMilli int64, payload []byte) error {
 	if w.err == nil && w.end.records == 0 {
 		w.endPieces()
@@ -110,8 +113,10 @@ func (w *Writer) Record(lsn wal.LSN, tMilli int64, payload []byte) error {
 	switch {
 	case w.err != nil:
 		return w.err
-	case lsn != w.lsn+1 || lsn > w.last.LSN:
-		return w.fail("record %d comes behind record %d; the last is %d", lsn, w.lsn, w.last.LSN)
+	case w.open:
+		return w.fail("record %d comes behind an entry without a piece", lsn)
+	case lsn != w.lsn+1:
+		return w.fail("record %d comes behind record %d", lsn, w.lsn)
 	case tMilli < w.t:
 		return w.fail("record %d has an earlier time than the one before it", lsn)
 	case len(payload) == 0:
@@ -125,7 +130,7 @@ func (w *Writer) Record(lsn wal.LSN, tMilli int64, payload []byte) error {
 	w.lsn, w.t = lsn, tMilli
 	w.block.items++
 	w.end.records++
-	if len(w.buf) >= blockHeaderBytes+blockBytes {
+	if len(w.buf) >= blockHeaderBytes+w.blockBytes {
 		w.writeBlock()
 	}
 	return w.err
@@ -147,12 +152,12 @@ func (w *Writer) Finish(lastT int64) (Info, error) {
 		w.endPieces()
 		w.lsn = w.end.firstLSN
 	}
-	if w.err == nil && w.lsn != w.last.LSN {
-		_ = w.fail("the records end with %d, before %d", w.lsn, w.last.LSN) // in w.err
+	if w.err == nil && (w.open || w.lsn < w.last.LSN) {
+		_ = w.fail("the records end with %d, before that of the last piece, %d", w.lsn, w.last.LSN) // in w.err
 	}
 	w.writeBlock()
 	blocks := len(w.index) / blockHeaderBytes
-	w.end.salt, w.end.indexAt, w.end.lastLSN = w.salt, uint64(w.at), w.last.LSN
+	w.end.salt, w.end.indexAt, w.end.lastLSN = w.salt, uint64(w.at), w.lsn
 	w.end.lastT = max(lastT, w.t, w.header.CreatedMilli)
 	w.buf = append(w.buf, w.index...)
 	w.block.kind, w.block.items = kindIndex, uint32(blocks)
