@@ -20,6 +20,9 @@ const helpHead = `Usage: hapax-server [file | -] [--directive value...]
   hapax-server --port 7000 --dir /data  set directives; they win over the file
   HAPAX_PORT=7000 hapax-server          so does the environment, over the file
 
+  hapax-server check|dump|stat|repair|restore --help
+                                        tools that work on files, see docs/tools.md
+
   --check-config   with the same arguments: read everything, print what is wrong
   --healthcheck    ask the server that these arguments describe for a PONG
   -v, --version    print the version

@@ -2,8 +2,11 @@
 // store, serves, and says with its exit code how that ended.
 //
 //	hapax-server [file] [--directive value…]
+//	hapax-server check|dump|stat|repair|restore …
 //
-// It ends with 0 after an orderly stop, with 1 when it could not start or had
+// The second form works on files and serves nobody; see docs/tools.md.
+//
+// The daemon ends with 0 after an orderly stop, with 1 when it could not start or had
 // to give up, and with 130 when a second signal cut the stop short.
 package main
 
@@ -73,6 +76,9 @@ func (p *process) main() int {
 			printHelp(p.stdout)
 			return exitOK
 		}
+	}
+	if s := findSubcommand(p.args); s != nil {
+		return p.tool(s)
 	}
 	switch {
 	case p.takeFlag("--check-config"):

@@ -92,27 +92,12 @@ func (osFS) SyncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Lock uses flock: it belongs to the open file, so the kernel frees it when
-// the process dies, however it dies.
 func (osFS) Lock(name string) (io.Closer, error) {
 	f, err := os.OpenFile(filepath.FromSlash(name), os.O_RDWR|os.O_CREATE, filePerm)
 	if err != nil {
 		return nil, err
 	}
 	return flock(f, name)
-}
-
-// flock locks f, or closes it.
-func flock(f *os.File, name string) (io.Closer, error) {
-	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if err == nil {
-		return f, nil
-	}
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		err = ErrLocked
-	}
-	_ = f.Close()
-	return nil, &fs.PathError{Op: "lock", Path: name, Err: err}
 }
 
 func (o *osFile) ReadAt(p []byte, off int64) (int, error)  { return o.f.ReadAt(p, off) }

@@ -3,6 +3,7 @@
 package vfs
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -11,34 +12,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ReadOnly is the machine's file system for a reader: files that may only be
-// read open too, and whatever would change something is refused with EROFS.
-// Lock takes the lock of a file that is there and makes none.
+// ReadOnly is the machine's file system for one who only looks: it needs no
+// right to write, and whatever would change something fails with EROFS. Lock
+// takes the lock of a file that is there already.
 func ReadOnly() FS { return readOnlyFS{} }
 
-type readOnlyFS struct{}
+type readOnlyFS struct{ osFS }
 
-type readOnlyFile struct{ *osFile }
+func (readOnlyFS) Open(name string) (File, error) { return openFile(name, os.O_RDONLY) }
 
-func readOnly(op, name string) error {
-	return &fs.PathError{Op: op, Path: name, Err: unix.EROFS}
-}
+func (readOnlyFS) Create(name string) (File, error) { return nil, pathError("create", name, unix.EROFS) }
 
-func (readOnlyFS) Open(name string) (File, error) {
-	f, err := os.Open(filepath.FromSlash(name))
-	if err != nil {
-		return nil, err
-	}
-	return &readOnlyFile{&osFile{f}}, nil
-}
+func (readOnlyFS) Rename(_, to string) error { return pathError("rename", to, unix.EROFS) }
 
-func (readOnlyFS) List(dir string) ([]string, error) { return osFS{}.List(dir) }
+func (readOnlyFS) Remove(name string) error { return pathError("remove", name, unix.EROFS) }
 
-func (readOnlyFS) Create(name string) (File, error) { return nil, readOnly("create", name) }
-func (readOnlyFS) Rename(_, to string) error        { return readOnly("rename", to) }
-func (readOnlyFS) Remove(name string) error         { return readOnly("remove", name) }
-func (readOnlyFS) MkdirAll(dir string) error        { return readOnly("mkdir", dir) }
-func (readOnlyFS) SyncDir(dir string) error         { return readOnly("sync", dir) }
+func (readOnlyFS) MkdirAll(dir string) error { return pathError("mkdir", dir, unix.EROFS) }
+
+func (readOnlyFS) SyncDir(dir string) error { return pathError("syncdir", dir, unix.EROFS) }
 
 func (readOnlyFS) Lock(name string) (io.Closer, error) {
 	f, err := os.Open(filepath.FromSlash(name))
@@ -48,8 +39,16 @@ func (readOnlyFS) Lock(name string) (io.Closer, error) {
 	return flock(f, name)
 }
 
-func (f *readOnlyFile) WriteAt([]byte, int64) (int, error) {
-	return 0, readOnly("write", f.f.Name())
+// flock takes the lock, or closes f. It belongs to the open file, so the
+// kernel frees it when the process dies, however it dies.
+func flock(f *os.File, name string) (io.Closer, error) {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err == nil {
+		return f, nil
+	}
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		err = ErrLocked
+	}
+	_ = f.Close()
+	return nil, &fs.PathError{Op: "lock", Path: name, Err: err}
 }
-func (f *readOnlyFile) Truncate(int64) error { return readOnly("truncate", f.f.Name()) }
-func (f *readOnlyFile) Sync() error          { return readOnly("sync", f.f.Name()) }

@@ -1,0 +1,127 @@
+package inspect
+
+import (
+	"errors"
+	"path"
+
+	"github.com/hapaxkv/hapax/internal/engine"
+	"github.com/hapaxkv/hapax/internal/op"
+	"github.com/hapaxkv/hapax/internal/wal"
+)
+
+// base is where a reading of the log begins.
+type base struct {
+	lsn   wal.LSN
+	proof *proof // the IDEM records at lsn
+	// guess: the log goes back that far only if nothing was removed of it yet.
+	guess bool
+}
+
+// bases are where the log may be read from, best first: the oldest good
+// snapshot; but the first record, when no snapshot came before the only one.
+func (r *CheckReport) bases() []base {
+	var out []base
+	if r.Manifest == nil || len(r.Manifest.Snapshots) == 0 {
+		return []base{{proof: newProof()}}
+	}
+	if len(r.Manifest.Snapshots) == 1 && r.Manifest.FirstSegment <= 1 {
+		out = append(out, base{proof: newProof(), guess: true})
+	}
+	for i := len(r.Snapshots) - 1; i >= 0; i-- {
+		if s := &r.Snapshots[i]; s.Good {
+			return append(out, base{lsn: s.Info.LastLSN, proof: s.proof.proof})
+		}
+	}
+	return out
+}
+
+// checkLog reads the log from the first base that it reaches back to.
+func (t *Target) checkLog(r *CheckReport) {
+	for _, b := range r.bases() {
+		log, err := t.followLog(r, &b)
+		if b.guess && !r.reaches(&log, err) {
+			continue
+		}
+		r.Log, r.Idem = &log, b.proof.finish()
+		if err != nil {
+			t.logProblem(r, &b, err)
+			return
+		}
+		if log.TornTail > 0 {
+			r.note("the last %s of the log are a torn write; the next start cuts them off and keeps a copy", sizeText(log.TornTail))
+		}
+		return
+	}
+}
+
+// reaches says whether a log read from its first record on leads to the
+// snapshot that it was guessed to come before.
+func (r *CheckReport) reaches(log *LogReport, err error) bool {
+	if err != nil {
+		return log.Records > 0 || !isMissing(err)
+	}
+	return log.LastLSN >= r.Manifest.Snapshots[0].LastLSN
+}
+
+func isMissing(err error) bool {
+	var damage *wal.DamageError
+	return errors.As(err, &damage) && damage.Kind == wal.DamageMissing
+}
+
+// followLog leads b's proof through the log and compares it with each good
+// snapshot that it comes by.
+func (t *Target) followLog(r *CheckReport, b *base) (LogReport, error) {
+	out := LogReport{BaseLSN: b.lsn}
+	pass := func(next wal.LSN) { // called with ascending LSNs: all records below were seen
+		for i := len(r.Snapshots) - 1; i >= 0; i-- {
+			s := &r.Snapshots[i]
+			if s.Good && s.proof.proof != b.proof && !s.compared && s.Info.LastLSN < next {
+				s.compared = true
+				b.proof.compare(s.proof, s.Info.LastT)
+				s.proof.dbs = nil // it is not needed any more
+			}
+		}
+	}
+	report, err := t.eachRecord(t.logOptions(r.Manifest, b.lsn), func(at *wal.Found, o *op.Op) error {
+		pass(at.LSN)
+		b.proof.record(Place{
+			File: path.Join(engine.WALDir, at.Segment), Offset: at.Offset, LSN: at.LSN, TMilli: at.TMilli,
+		}, o)
+		out.Records++
+		if out.FirstLSN == 0 {
+			out.FirstLSN = at.LSN
+		}
+		out.LastLSN = at.LSN
+		return nil
+	})
+	if err == nil {
+		pass(max(report.LastLSN, b.lsn) + 1)
+		out.LastLSN = report.LastLSN
+	}
+	out.Segments, out.Frames, out.LastT, out.TornTail = report.Segments, report.Frames, report.LastT, report.CutBytes
+	return out, err
+}
+
+// logProblem says what is wrong with the log, and whether a start minds.
+func (t *Target) logProblem(r *CheckReport, b *base, err error) {
+	do := "restore a backup, or see what hapax-server repair " + t.Path + " can keep"
+	if len(r.Snapshots) > 0 && r.Snapshots[0].Good && r.Snapshots[0].Info.LastLSN > b.lsn {
+		if _, err := wal.Inspect(t.logOptions(r.Manifest, r.Snapshots[0].Info.LastLSN), skip, nil); err == nil {
+			do = "a start does not need this part, it goes on behind " + r.Snapshots[0].File +
+				"; but the snapshot before it is worth nothing now: take another one soon"
+		}
+	}
+	var damage *wal.DamageError
+	var record *RecordError
+	switch {
+	case errors.As(err, &damage):
+		r.problem(path.Join(engine.WALDir, damage.Segment), damage.Offset, damage.Reason, do)
+	case errors.As(err, &record):
+		r.problem(path.Join(engine.WALDir, record.Segment), record.Offset, record.Error(), do)
+	default:
+		r.problem(engine.WALDir, -1, err.Error(), do)
+	}
+}
+
+// skip is for a log of which only the checks matter.
+func skip(*wal.Found) error { return nil }

@@ -1,0 +1,251 @@
+package inspect
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/hapaxkv/hapax/internal/engine"
+	"github.com/hapaxkv/hapax/internal/snapshot"
+	"github.com/hapaxkv/hapax/internal/wal"
+)
+
+// RepairOptions are what the operator agreed to.
+type RepairOptions struct {
+	Yes   bool // do it; otherwise only say what would be done
+	Empty bool // also when nothing can be kept
+}
+
+// RepairReport tells what Repair did, or would do.
+type RepairReport struct {
+	Dir     string
+	Needed  bool
+	Done    bool
+	Found   []string // what is damaged
+	Kept    string   // what the store is after it
+	Lost    []string
+	Did     []string // changes, in order
+	SaveDir string   // below Dir; "" when nothing was taken away
+}
+
+// repairPrefix begins the names of directories that hold what repairs took
+// away.
+const repairPrefix = "repair-"
+
+// errNothingLeft says that a repair would leave an empty store.
+var errNothingLeft = errors.New("nothing of the store can be kept: restore a backup, " +
+	"or add --empty to go on with an empty store (all files are kept in " + repairPrefix + "N)")
+
+// repair is the state of one Repair.
+type repair struct {
+	*Target
+	RepairReport
+	options RepairOptions
+
+	manifest *engine.Manifest // as it was; nil when missing or damaged
+	good     []engine.SnapshotRef
+	infos    []snapshot.Info // of good
+	bad      []string        // snapshot files that are there and of no use
+	dropped  int             // good snapshots that are of no use any more
+	log      logFate
+	last     wal.LSN // of the log after it
+	next     engine.Manifest
+}
+
+// logFate is what becomes of the log.
+type logFate uint8
+
+const (
+	logKept  logFate = iota // as it is
+	logCut                  // at its first bad place
+	logTaken                // all of it is taken away, a new one begins
+)
+
+// Repair makes a directory that a start refuses one that it accepts, with as
+// much of the store as can be proven to be exact. In order:
+//
+//  1. the directory is locked; manifest, snapshots and log are read whole, and
+//     what to do is decided. Without Yes this is all.
+//  2. The log is cut, or taken away, with a copy of all that goes.
+//  3. Damaged snapshots are moved away.
+//  4. The manifest is written.
+//
+// A crash in between leaves a directory that a start refuses or accepts as
+// the repaired one, and that can be repaired again.
+func Repair(t *Target, o RepairOptions) (report *RepairReport, err error) {
+	names, err := t.FS.List(t.Path)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(names, engine.ManifestName) && !slices.Contains(names, engine.WALDir) && !slices.Contains(names, engine.SnapshotDir) {
+		return nil, fmt.Errorf("%s: there is neither a manifest nor a snapshot nor a log: this is no data directory", t.Path)
+	}
+	lock, err := t.FS.Lock(path.Join(t.Path, lockName))
+	if err != nil {
+		return nil, lockError(t.Path, err)
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	r := &repair{Target: t, options: o}
+	r.Dir = t.Path
+	if err := r.plan(); err != nil {
+		return nil, err
+	}
+	if !r.Needed {
+		return &r.RepairReport, nil
+	}
+	if r.empty() && !o.Empty {
+		return &r.RepairReport, errNothingLeft
+	}
+	if !o.Yes {
+		return &r.RepairReport, nil
+	}
+	if err := r.do(); err != nil {
+		return &r.RepairReport, fmt.Errorf("the repair stopped, run it again: %w", err)
+	}
+	r.Done = true
+	return &r.RepairReport, nil
+}
+
+// empty says whether nothing is kept.
+func (r *repair) empty() bool { return r.log == logTaken && len(r.next.Snapshots) == 0 }
+
+func (r *repair) found(format string, args ...any) {
+	r.Needed = true
+	r.Found = append(r.Found, fmt.Sprintf(format, args...))
+}
+
+func (r *repair) lost(format string, args ...any) {
+	r.Lost = append(r.Lost, fmt.Sprintf(format, args...))
+}
+func (r *repair) did(format string, args ...any) { r.Did = append(r.Did, fmt.Sprintf(format, args...)) }
+
+// do carries the plan out.
+func (r *repair) do() error {
+	if err := r.makeSaveDir(); err != nil {
+		return err
+	}
+	if err := r.doLog(); err != nil {
+		return err
+	}
+	useless := r.bad
+	for _, ref := range r.good[len(r.good)-r.dropped:] {
+		useless = append(useless, snapshotFile(ref.ID))
+	}
+	for _, name := range useless {
+		if err := r.takeAway(name); err != nil {
+			return err
+		}
+	}
+	if err := r.next.Write(r.FS, r.Path); err != nil {
+		return err
+	}
+	r.did("wrote %s", engine.ManifestName)
+	r.Kept = r.kept()
+	return nil
+}
+
+// makeSaveDir makes the directory for what is taken away, and puts a copy of
+// the manifest into it.
+func (r *repair) makeSaveDir() error {
+	names, err := r.FS.List(r.Path)
+	if err != nil {
+		return err
+	}
+	for n := 1; r.SaveDir == ""; n++ {
+		if name := fmt.Sprintf("%s%d", repairPrefix, n); !slices.Contains(names, name) {
+			r.SaveDir = name
+		}
+	}
+	if err := r.FS.MkdirAll(path.Join(r.Path, r.SaveDir)); err != nil {
+		return err
+	}
+	if !slices.Contains(names, engine.ManifestName) {
+		return nil
+	}
+	saved := path.Join(r.Path, r.SaveDir, engine.ManifestName)
+	r.did("copied %s to %s", engine.ManifestName, r.SaveDir)
+	return copyFile(r.FS, path.Join(r.Path, engine.ManifestName), r.FS, saved, r.progress("copy of the manifest"))
+}
+
+func (r *repair) doLog() error {
+	switch r.log {
+	case logCut:
+		return r.cutLog()
+	case logTaken:
+		names, err := list(r.FS, r.walDir())
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if !isSegment(name) {
+				continue
+			}
+			if err := r.takeAway(path.Join(engine.WALDir, name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *repair) cutLog() error {
+	report, err := wal.Repair(r.logOptionsFor(r.newestLSN()), path.Join(r.Path, r.SaveDir))
+	if err != nil {
+		return err
+	}
+	r.did("cut the log behind record %d: %s copied to %s and taken away", report.LastLSN, sizeText(report.CutBytes), r.SaveDir)
+	r.Lost = nil
+	if report.LostRecords > 0 {
+		r.lost("%s behind record %d of the log that could still be read", counted(report.LostRecords, "record"), report.LastLSN)
+	}
+	r.last, r.next.ReachLSN = report.LastLSN, report.LastLSN
+	if m := r.manifest; m != nil {
+		r.next.ReachLSN = min(m.ReachLSN, report.LastLSN)
+	}
+	if reach := r.reach(); reach > report.LastLSN {
+		r.lost("%s: the log was synced that far", lostRecords(report.LastLSN+1, reach))
+	}
+	return nil
+}
+
+// takeAway moves a file below Path to the directory for what is taken away.
+func (r *repair) takeAway(name string) error {
+	to := path.Join(r.Path, r.SaveDir)
+	if err := r.FS.Rename(path.Join(r.Path, name), path.Join(to, path.Base(name))); err != nil {
+		return err
+	}
+	r.did("moved %s to %s", name, r.SaveDir)
+	if err := r.FS.SyncDir(to); err != nil {
+		return err
+	}
+	return r.FS.SyncDir(path.Join(r.Path, path.Dir(name)))
+}
+
+// WriteText writes the report for people.
+func (r *RepairReport) WriteText(w io.Writer) error {
+	var l lines
+	if !r.Needed {
+		l.add("%s: nothing to repair", r.Dir)
+		return l.write(w)
+	}
+	for _, s := range r.Found {
+		l.add("DAMAGED: %s", s)
+	}
+	would := "would be "
+	if r.Done {
+		would = ""
+	}
+	for _, s := range r.Did {
+		l.add("%s", s)
+	}
+	l.add("%skept: %s", would, r.Kept)
+	if len(r.Lost) == 0 {
+		l.add("lost: nothing")
+	} else {
+		l.add("%slost: %s", would, strings.Join(r.Lost, "; "))
+	}
+	return l.write(w)
+}
