@@ -25,6 +25,7 @@ type options struct {
 	scale   float64 // requests per row, relative to the full run
 	keys    int     // keys of the memory rows
 	preload int
+	minutes float64 // of overwrites for the disk's row
 }
 
 func main() {
@@ -33,11 +34,13 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "run only rows whose name contains this")
 	flag.IntVar(&o.reps, "reps", 5, "repetitions of each row")
 	flag.Float64Var(&o.scale, "scale", 1, "requests per row, relative to the full run")
-	flag.IntVar(&o.keys, "keys", 10_000_000, "keys of the memory rows")
+	flag.IntVar(&o.keys, "keys", 10_000_000, "keys of the memory and restart rows")
+	flag.Float64Var(&o.minutes, "minutes", 1, "minutes of overwrites of the disk's row, for each server")
 	flag.Parse()
 	o.preload = keySpace
 	if os.Getenv("BENCH_QUICK") != "" {
-		o.reps, o.scale, o.keys, o.preload = min(o.reps, 3), min(o.scale, 0.1), min(o.keys, 1_000_000), keySpace
+		o.reps, o.scale, o.keys = min(o.reps, 3), min(o.scale, 0.1), min(o.keys, 1_000_000)
+		o.minutes = min(o.minutes, 0.25)
 	}
 	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -86,7 +89,12 @@ func run(o options) error {
 			return err
 		}
 	}
-	return runMemory(o, all)
+	for _, group := range []func(options, []contender) error{runMemory, runRestart, runDuring, runDisk} {
+		if err := group(o, all); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func cpuModel() string {

@@ -63,17 +63,20 @@ func bytesPerKey(c contender, r memoryRow, keys int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
+	if err := r.fill(p, keys); err != nil {
+		return 0, err
+	}
+	after, err := p.residentBytes()
+	return float64(after-before) / float64(keys), err
+}
+
+func (r memoryRow) fill(p *process, keys int) error {
 	value := strings.Repeat("v", r.value)
-	err = p.fill(keys, func(b []byte, i int) []byte {
+	return p.fill(keys, func(b []byte, i int) []byte {
 		key := fmt.Sprintf("key:%010d", i)
 		if r.ttl {
 			return appendCommand(b, "SET", key, value, "PX", "86400000")
 		}
 		return appendCommand(b, "SET", key, value)
 	})
-	if err != nil {
-		return 0, err
-	}
-	after, err := p.residentBytes()
-	return float64(after-before) / float64(keys), err
 }

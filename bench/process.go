@@ -5,9 +5,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -28,24 +30,28 @@ type process struct {
 // startServer runs a contender with nothing on disk, or with every write synced
 // before its reply.
 func startServer(c contender, durable bool) (*process, error) {
+	dir, err := os.MkdirTemp("", "hapax-bench-")
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"--appendonly", "no"}
+	if durable {
+		args = []string{"--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-percentage", "0"}
+	}
+	return startIn(c, dir, args...)
+}
+
+// startIn runs a contender on what is in dir, which the process owns from then
+// on. It returns when the server has loaded everything.
+func startIn(c contender, dir string, args ...string) (*process, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
 	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 	l.Close()
-	dir, err := os.MkdirTemp("", "hapax-bench-")
-	if err != nil {
-		return nil, err
-	}
-	args := []string{"--port", port, "--dir", dir, "--save", ""}
-	if durable {
-		args = append(args, "--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-percentage", "0")
-	} else {
-		args = append(args, "--appendonly", "no")
-	}
 	p := &process{contender: c, port: port, dir: dir, done: make(chan struct{})}
-	p.cmd = exec.Command(c.binary, args...)
+	p.cmd = exec.Command(c.binary, append([]string{"--port", port, "--dir", dir, "--save", ""}, args...)...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
@@ -57,8 +63,11 @@ func startServer(c contender, durable bool) (*process, error) {
 	return p, p.ready()
 }
 
+// loadTimeout is when a server that loads counts as hung.
+const loadTimeout = 10 * time.Minute
+
 func (p *process) ready() error {
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(loadTimeout); time.Now().Before(deadline); {
 		if reply, err := p.ask("PING"); err == nil && reply == "+PONG" {
 			return nil
 		}
@@ -72,15 +81,21 @@ func (p *process) ready() error {
 	return fmt.Errorf("%s never answered", p.name)
 }
 
+// stop ends the server and removes its files.
 func (p *process) stop() {
+	p.end()
+	os.RemoveAll(p.dir)
+}
+
+// end ends the server in order, its files stay.
+func (p *process) end() {
 	p.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		p.cmd.Process.Kill()
 		<-p.done
 	}
-	os.RemoveAll(p.dir)
 }
 
 // ask sends one command and returns the first line of its reply; of a bulk
@@ -103,6 +118,62 @@ func (p *process) ask(args ...string) (string, error) {
 	}
 	text, err := r.ReadString('\n')
 	return strings.TrimSuffix(text, "\r\n"), err
+}
+
+// infoField reads a field of INFO; "" when there is none.
+func (p *process) infoField(section, field string) (string, error) {
+	c, err := net.Dial("tcp", "127.0.0.1:"+p.port)
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(2 * time.Minute))
+	if _, err := c.Write(appendCommand(nil, "INFO", section)); err != nil {
+		return "", err
+	}
+	r := bufio.NewReader(c)
+	head, err := r.ReadString('\n')
+	if err != nil {
+		return "", err
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(head, "$")))
+	if err != nil {
+		return "", fmt.Errorf("INFO of %s: %q", p.name, head)
+	}
+	text := make([]byte, n)
+	if _, err := io.ReadFull(r, text); err != nil {
+		return "", err
+	}
+	for _, line := range strings.Split(string(text), "\r\n") {
+		if value, ok := strings.CutPrefix(line, field+":"); ok {
+			return value, nil
+		}
+	}
+	return "", nil
+}
+
+// diskBytes is what the server's files take.
+func (p *process) diskBytes() (int64, error) {
+	var sum int64
+	err := filepath.WalkDir(p.dir, func(_ string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return ignoreGone(err)
+		}
+		info, err := d.Info()
+		if err == nil {
+			sum += info.Size()
+		}
+		return ignoreGone(err)
+	})
+	return sum, err
+}
+
+// ignoreGone lets files disappear while they are counted.
+func ignoreGone(err error) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 func appendCommand(b []byte, args ...string) []byte {
