@@ -3,7 +3,6 @@ package snapshot
 import (
 	"bytes"
 	"errors"
-	"io"
 	"slices"
 	"syscall"
 	"testing"
@@ -164,5 +163,7 @@ func (s *shrinking) Size() (int64, error) { return int64(len(s.b)) + 100_000, ni
 func TestAFileThatShrinks(t *testing.T) {
 	t.Parallel()
 	_, _, err := loadFrom(&shrinking{bytesFile{b: bytesOf(t, small())}}, LoadOptions{})
-	require.ErrorIs(t, err, io.EOF)
+	var damage *DamageError
+	require.True(t, errors.As(err, &damage), "%v", err)
+	require.Contains(t, damage.Reason, "has become shorter")
 }

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/hapaxkv/hapax/internal/vfs"
 	"github.com/hapaxkv/hapax/internal/wal"
@@ -174,7 +175,11 @@ func (r *Reader) read(buf []byte, offset, n int64) ([]byte, error) {
 		buf = make([]byte, n)
 	}
 	buf = buf[:n]
-	if _, err := r.file.ReadAt(buf, offset); err != nil {
+	_, err := r.file.ReadAt(buf, offset)
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, r.damage(offset, damaged(0, "the file has become shorter while it was read"))
+	case err != nil:
 		return nil, fmt.Errorf("snapshot %s, offset %d: %w", r.name, offset, err)
 	}
 	return buf, nil
