@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 )
 
@@ -71,12 +72,25 @@ func bytesPerKey(c contender, r memoryRow, keys int) (float64, error) {
 }
 
 func (r memoryRow) fill(p *process, keys int) error {
-	value := strings.Repeat("v", r.value)
+	text := hexText()
 	return p.fill(keys, func(b []byte, i int) []byte {
 		key := fmt.Sprintf("key:%010d", i)
+		at := i * 31 % (len(text) - r.value)
+		value := text[at : at+r.value]
 		if r.ttl {
 			return appendCommand(b, "SET", key, value, "PX", "86400000")
 		}
 		return appendCommand(b, "SET", key, value)
 	})
+}
+
+// hexText is what values are cut from: digests, as far as a server that
+// compresses its dump can see.
+func hexText() string {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	text := make([]byte, 1<<20)
+	for i := range text {
+		text[i] = "0123456789abcdef"[rnd.IntN(16)]
+	}
+	return string(text)
 }
