@@ -21,7 +21,9 @@ type readOnlyFS struct{ osFS }
 
 func (readOnlyFS) Open(name string) (File, error) { return openFile(name, os.O_RDONLY) }
 
-func (readOnlyFS) Create(name string) (File, error) { return nil, pathError("create", name, unix.EROFS) }
+func (readOnlyFS) Create(name string) (File, error) {
+	return nil, pathError("create", name, unix.EROFS)
+}
 
 func (readOnlyFS) Rename(_, to string) error { return pathError("rename", to, unix.EROFS) }
 

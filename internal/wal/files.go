@@ -51,8 +51,7 @@ func (r *recovery) listSegments() ([]segmentFound, error) {
 		switch {
 		case !ok:
 		case seq == 0:
-			return nil, &DamageError{Kind: DamageForeign, Dir: r.o.Dir, Segment: name,
-				Reason: "no segment has a name like this one"}
+			r.strange = append(r.strange, name)
 		case seq < r.o.FirstSegment:
 			r.obsolete = append(r.obsolete, seq)
 		default:
@@ -72,6 +71,10 @@ func (r *recovery) findSegments() error {
 	found, err := r.listSegments()
 	if err != nil {
 		return err
+	}
+	if len(r.strange) > 0 {
+		return &DamageError{Kind: DamageForeign, Dir: r.o.Dir, Segment: r.strange[0],
+			Reason: "no segment has a name like this one"}
 	}
 	i := len(found)
 	for i > 0 {

@@ -31,6 +31,7 @@ type recovery struct {
 	files      []*segmentFile // that are read, oldest first
 	older      []segmentStart // of those before them
 	unfinished []string       // names of files that never were segments
+	strange    []string       // names that only look like a segment's
 	obsolete   []uint64       // numbers of those before FirstSegment
 	tail       int            // index of the last file with frames or rubbish, -1 for none
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"path"
 	"slices"
 
 	"github.com/hapaxkv/hapax/internal/vfs"
@@ -192,20 +193,33 @@ func (r *recovery) saveCut() error {
 	if r.cutTo == 0 {
 		return nil
 	}
-	names, err := r.o.FS.List(r.o.Dir)
+	file := r.files[r.tail]
+	name, err := r.o.copyPart(file.file, r.cutFrom, r.cutTo, r.o.Dir, cutName(file.name, r.cutFrom))
 	if err != nil {
 		return err
 	}
-	file := r.files[r.tail]
-	base := fmt.Sprintf("%s.cut-%d", file.name, r.cutFrom)
-	name := base
+	r.report.CutBytes = r.cutTo - r.cutFrom
+	r.report.CutSavedAs = r.o.path(name)
+	return nil
+}
+
+func cutName(segment string, offset int64) string { return fmt.Sprintf("%s.cut-%d", segment, offset) }
+
+// copyPart copies [from, to) of file to a new file in dir, durable, and returns
+// its name: base, or base with a number behind it.
+func (o *Options) copyPart(file vfs.File, from, to int64, dir, base string) (name string, err error) {
+	names, err := o.FS.List(dir)
+	if err != nil {
+		return "", err
+	}
+	name = base
 	for i := 1; slices.Contains(names, name); i++ {
 		name = fmt.Sprintf("%s-%d", base, i)
 	}
-	err = vfs.Replace(r.o.FS, r.o.path(name), func(to vfs.File) error {
-		w := &chunkWriter{f: to}
+	return name, vfs.Replace(o.FS, path.Join(dir, name), func(f vfs.File) error {
+		w := &chunkWriter{f: f}
 		var failed error
-		err := scanFile(file.file, r.cutFrom, r.cutTo, 0, func(_ int64, chunk []byte) bool {
+		err := scanFile(file, from, to, 0, func(_ int64, chunk []byte) bool {
 			failed = w.write(chunk)
 			return failed == nil
 		})
@@ -217,30 +231,29 @@ func (r *recovery) saveCut() error {
 		}
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	r.report.CutBytes = r.cutTo - r.cutFrom
-	r.report.CutSavedAs = r.o.path(name)
-	return nil
 }
 
 // rewriteTail copies the good frames of the tail to a new file that takes its
-// place, with room to go on unless the segment is ended. The copy is checked
-// once more while it is made.
+// place.
 func (r *recovery) rewriteTail() (*segment, error) {
-	file := r.files[r.tail]
+	return r.rewrite(r.files[r.tail], r.end, r.tailWant, r.ended)
+}
+
+// rewrite puts a new file in the place of a segment: its frames up to end, the
+// first of which continues want, and room to go on unless the segment is
+// ended. The frames are checked once more while they are copied.
+func (r *recovery) rewrite(file *segmentFile, end int64, want position, ended bool) (*segment, error) {
 	h := file.header
-	h.sizeBytes = uint64(r.end)
-	if !r.ended {
+	h.sizeBytes = uint64(end)
+	if !ended {
 		// Little room: the whole of a large segment would have to be zeroed
 		// before the start is done. The next one is being prepared meanwhile.
-		room := min(r.o.SegmentBytes, r.end+firstSegmentBytes)
-		h.sizeBytes = uint64(max(room, r.end+2*controlFrameBytes))
+		room := min(r.o.SegmentBytes, end+firstSegmentBytes)
+		h.sizeBytes = uint64(max(room, end+spareBytes))
 	}
 	content := func(w *chunkWriter) error {
-		fr := frameReader{file: file.file, size: r.end, salt: h.salt, offset: segmentHeaderBytes, want: r.tailWant}
-		for fr.offset < r.end {
+		fr := frameReader{file: file.file, size: end, salt: h.salt, offset: segmentHeaderBytes, want: want}
+		for fr.offset < end {
 			f, err := fr.next()
 			if err != nil {
 				return r.readError(file, fr.offset, err)

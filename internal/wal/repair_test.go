@@ -1,0 +1,339 @@
+package wal
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hapaxkv/hapax/internal/vfs"
+)
+
+const testSaveDir = "data/saved"
+
+// repaired repairs what o.FS holds and checks the promise: Open accepts the
+// rest, which is the beginning of the workload, and what is gone is in
+// testSaveDir.
+func repaired(t *testing.T, o Options, note string) (RepairReport, []record) {
+	t.Helper()
+	mem := o.FS.(*vfs.Mem)
+	before := filesOf(t, mem, testDir)
+	report, err := Repair(o, testSaveDir)
+	require.NoError(t, err, note)
+	checkCopies(t, before, mem, note)
+	o.FS = mem.Crash(1)
+	o.ReachLSN = min(o.ReachLSN, report.LastLSN)
+	l, opened, got, err := openLog(o)
+	require.NoError(t, err, note)
+	require.Equal(t, report.LastLSN, l.Last(), note)
+	require.NoError(t, l.Commit(appendRun(l, 1, "goes on")))
+	if report.Damage != nil {
+		require.Zero(t, opened.CutBytes, note)
+	}
+	if report.Damage != nil {
+		o.FS = mem
+		again, err := Repair(o, testSaveDir)
+		require.NoError(t, err)
+		require.Nil(t, again.Damage, "%s: repaired twice", note)
+		require.Equal(t, report.LastLSN, again.LastLSN)
+	}
+	return report, got
+}
+
+// filesOf is every file in dir, without the zeros at its end.
+func filesOf(t *testing.T, fsys vfs.FS, dir string) map[string][]byte {
+	t.Helper()
+	names, err := fsys.List(dir)
+	require.NoError(t, err)
+	out := map[string][]byte{}
+	for _, name := range names {
+		b := readFile(t, fsys, dir+"/"+name)
+		out[name] = b[:used(b)]
+	}
+	return out
+}
+
+// checkCopies looks for every byte that was in the log, but for zeros, in the
+// log as it is now or in one of the copies.
+func checkCopies(t *testing.T, before map[string][]byte, fsys vfs.FS, note string) {
+	t.Helper()
+	now := filesOf(t, fsys, testDir)
+	saved := map[string][]byte{}
+	if names, err := fsys.List("data"); err == nil && len(names) == 2 {
+		saved = filesOf(t, fsys, testSaveDir)
+	}
+	for name, was := range before {
+		if strings.HasSuffix(name, vfs.TempSuffix) {
+			continue // was never a segment
+		}
+		is := now[name]
+		if len(was) <= segmentHeaderBytes && bytes.Equal(was, saved[name]) || bytes.Equal(was, is) {
+			continue
+		}
+		if is != nil && bytes.Equal(was[segmentHeaderBytes:], is[segmentHeaderBytes:]) {
+			continue // only the size in the header is another
+		}
+		if whole, ok := saved[name]; ok && bytes.Equal(whole, was) {
+			continue
+		}
+		found := false
+		for copied, b := range saved {
+			var from int
+			rest, ok := strings.CutPrefix(copied, name+".cut-")
+			if ok {
+				rest, _, _ = strings.Cut(rest, "-")
+				_, err := fmt.Sscan(rest, &from)
+				require.NoError(t, err)
+				found = found || from <= len(was) && bytes.Equal(b, was[from:]) &&
+					bytes.HasPrefix(is[segmentHeaderBytes:], was[segmentHeaderBytes:from])
+			}
+		}
+		require.True(t, found, "%s: %s is not in the copies", note, name)
+	}
+}
+
+// Whatever byte changes, a repair leaves exactly the records before it, and
+// when the change hit no frame, all.
+func TestRepairOfEveryFlippedByte(t *testing.T) {
+	t.Parallel()
+	const n = 14
+	mem := builtLog(t, n, true)
+	whole := filesOf(t, mem, testDir)
+	repairs, all := 0, 0
+	for _, name := range segments(t, mem) {
+		for at := range whole[bytesOf(name)] {
+			if at%3 != 0 {
+				continue
+			}
+			broken := mem.Kill()
+			b := readFile(t, mem, name)
+			b[at] ^= 1 << (at % 8)
+			writeFile(t, broken, name, b)
+			o := testOptions(broken)
+			_, inspected, before := inspectAll(o)
+			note := fmt.Sprintf("%s byte %d", name, at)
+			report, got := repaired(t, o, note)
+			require.Equal(t, inspected, report.Damage, note)
+			require.Equal(t, report.LastLSN, LSN(len(got)), note)
+			checkRecords(t, got, note)
+			require.GreaterOrEqual(t, len(got), len(before), note)
+			require.LessOrEqual(t, int64(len(got))+report.LostRecords, int64(n), note)
+			if report.Damage != nil {
+				repairs++
+			}
+			if len(got) == n {
+				all++
+			}
+		}
+	}
+	require.Greater(t, repairs, 1000)
+	require.Positive(t, all)
+}
+
+// inspectAll reads what Inspect yields, with its damage if there is one.
+func inspectAll(o Options) (Report, *DamageError, []record) {
+	var got []record
+	report, err := Inspect(o, func(f *Found) error {
+		got = append(got, record{f.LSN, f.TMilli, string(f.Payload)})
+		return nil
+	}, nil)
+	damage, _ := err.(*DamageError)
+	return report, damage, got
+}
+
+func TestRepair(t *testing.T) {
+	t.Parallel()
+	type outcome struct {
+		last, lost LSN
+	}
+	f := func(name string, want func(firsts []LSN) outcome, set func(o *Options), breakIt func(t *testing.T, mem *vfs.Mem, segs []string)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			mem := builtLog(t, 14, true)
+			var firsts []LSN
+			for _, info := range mustInspect(t, testOptions(mem)).Files {
+				firsts = append(firsts, info.FirstLSN)
+			}
+			segs := segments(t, mem)
+			require.Greater(t, len(segs), 4)
+			breakIt(t, mem, segs)
+			o := testOptions(mem)
+			if set != nil {
+				set(&o)
+			}
+			report, got := repaired(t, o, "")
+			require.NotNil(t, report.Damage)
+			require.Equal(t, want(firsts), outcome{report.LastLSN, LSN(report.LostRecords)})
+			if len(got) > 0 {
+				require.Equal(t, report.LastLSN, got[len(got)-1].lsn)
+				require.Equal(t, o.FirstLSN, LSN(0))
+				checkRecords(t, got, "")
+			}
+		})
+	}
+	upTo := func(i int, lostFrom int) func([]LSN) outcome {
+		return func(firsts []LSN) outcome {
+			if lostFrom < 0 {
+				return outcome{firsts[i] - 1, 0}
+			}
+			return outcome{firsts[i] - 1, 14 + 1 - firsts[lostFrom]}
+		}
+	}
+	nothingLost := func([]LSN) outcome { return outcome{14, 0} }
+	edit := func(i int, change func(b []byte) []byte) func(*testing.T, *vfs.Mem, []string) {
+		return func(t *testing.T, mem *vfs.Mem, segs []string) {
+			writeFile(t, mem, segs[i], change(readFile(t, mem, segs[i])))
+		}
+	}
+	remove := func(i int) func(*testing.T, *vfs.Mem, []string) {
+		return func(t *testing.T, mem *vfs.Mem, segs []string) { require.NoError(t, mem.Remove(segs[i])) }
+	}
+	f("first segment gone", func(firsts []LSN) outcome { return outcome{0, 14 + 1 - firsts[1]} }, nil, remove(0))
+	f("middle segment gone", upTo(2, 3), nil, remove(2))
+	f("damaged header", upTo(2, 3), nil, edit(2, func(b []byte) []byte { b[35]++; return b }))
+	f("header of the first segment", func(firsts []LSN) outcome { return outcome{0, 14 + 1 - firsts[1]} }, nil,
+		edit(0, func(b []byte) []byte { b[35]++; return b }))
+	f("first frame of a segment", func(firsts []LSN) outcome { return outcome{firsts[2] - 1, 14 + 1 - firsts[2] - 1} }, nil,
+		edit(2, func(b []byte) []byte { b[segmentHeaderBytes]++; return b }))
+	f("empty file", upTo(2, 3), nil, edit(2, func([]byte) []byte { return nil }))
+	f("rubbish behind an end", nothingLost, nil, edit(1, func(b []byte) []byte { b[len(b)-1] = 1; return b }))
+	f("zeros lost behind an end", nothingLost, nil, edit(1, func(b []byte) []byte { return b[:used(b)] }))
+	f("a name that only looks like a segment's", nothingLost, nil, func(t *testing.T, mem *vfs.Mem, segs []string) {
+		writeFile(t, mem, testDir+"/wal-3.seg", readFile(t, mem, segs[2]))
+	})
+	f("the log was known to reach further", nothingLost, func(o *Options) { o.ReachLSN = 15 },
+		func(*testing.T, *vfs.Mem, []string) {})
+	f("too little for the snapshot", func(firsts []LSN) outcome { return outcome{13, 14 - 13} },
+		func(o *Options) { o.FirstLSN = 14 },
+		func(t *testing.T, mem *vfs.Mem, segs []string) {
+			for i := range segs[:len(segs)-1] {
+				edit(i, func(b []byte) []byte { b[segmentHeaderBytes+5]++; return b })(t, mem, segs)
+			}
+		})
+	f("no log where one must be", func([]LSN) outcome { return outcome{9, 0} },
+		func(o *Options) { o.FirstLSN, o.FirstSegment, o.MustExist, o.LogID = 10, 7, true, 99 },
+		func(t *testing.T, mem *vfs.Mem, segs []string) {
+			for i := range segs {
+				remove(i)(t, mem, segs)
+			}
+		})
+}
+
+func mustInspect(t *testing.T, o Options) Report {
+	t.Helper()
+	report, damage, _ := inspectAll(o)
+	require.Nil(t, damage)
+	return report
+}
+
+// What a repair is not for stays as it is.
+func TestRepairRefuses(t *testing.T) {
+	t.Parallel()
+	mem := builtLog(t, 14, true)
+	o := testOptions(mem)
+	o.LogID = 5
+	_, err := Repair(o, testSaveDir)
+	require.ErrorContains(t, err, "it belongs to log")
+	o.LogID = 0
+	segs := segments(t, mem)
+	b := readFile(t, mem, segs[1])
+	h, err := decodeSegmentHeader(b)
+	require.NoError(t, err)
+	h.version = 2
+	writeFile(t, mem, segs[1], append(h.encode(), b[segmentHeaderBytes:]...))
+	before := filesOf(t, mem, testDir)
+	_, err = Repair(o, testSaveDir)
+	require.ErrorContains(t, err, "newer Hapax")
+	require.Equal(t, before, filesOf(t, mem, testDir))
+	names, err := mem.List("data")
+	require.NoError(t, err)
+	require.Equal(t, []string{"wal"}, names)
+}
+
+// The machine stops after every operation of a repair. What is there then is
+// refused still, or ends where the repair was to end; the next repair finishes
+// it; and no byte is gone.
+func TestEveryCrashPointOfRepair(t *testing.T) {
+	t.Parallel()
+	built := builtLog(t, 14, true)
+	segs := segments(t, built)
+	f := func(name string, want LSN, breakIt func(mem *vfs.Mem)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			broken := built.Kill()
+			breakIt(broken)
+			before := filesOf(t, broken, testDir)
+			for step, finished := 0, false; !finished; step++ {
+				for seed := range uint64(4) {
+					mem := broken.Kill()
+					faulty := vfs.NewFaulty(mem)
+					faulty.HaltAfter(step)
+					_, err := Repair(testOptions(faulty), testSaveDir)
+					finished = err == nil
+					left := mem.Crash(seed)
+					note := fmt.Sprintf("step %d seed %d", step, seed)
+					checkCopies(t, before, left, note)
+					opened := left.Kill()
+					if l, _, _, err := openLog(testOptions(opened)); err == nil {
+						require.Equal(t, want, l.Last(), note)
+					} else {
+						require.ErrorContains(t, err, "log damaged", note)
+						require.False(t, finished, note)
+					}
+					report, got := repaired(t, testOptions(left), note)
+					require.Equal(t, want, report.LastLSN, note)
+					require.Len(t, got, int(want), note)
+					checkCopies(t, before, left, note)
+				}
+			}
+		})
+	}
+	files := mustInspect(t, testOptions(built)).Files
+	f("frame in the middle", files[2].FirstLSN, func(mem *vfs.Mem) {
+		b := readFile(t, mem, segs[2])
+		second := segmentHeaderBytes + frameHeaderBytes + int(b[segmentHeaderBytes+8]) + int(b[segmentHeaderBytes+9])<<8
+		b[second]++
+		writeFile(t, mem, segs[2], b)
+	})
+	f("segment gone", files[3].FirstLSN-1, func(mem *vfs.Mem) {
+		require.NoError(t, mem.Remove(segs[3]))
+		require.NoError(t, mem.SyncDir(testDir))
+	})
+	f("first header", 0, func(mem *vfs.Mem) {
+		b := readFile(t, mem, segs[0])
+		b[40]++
+		writeFile(t, mem, segs[0], b)
+	})
+}
+
+// A repair that cannot go on says so, and can be run again.
+func TestRepairFailsOnEveryFailedOperation(t *testing.T) {
+	t.Parallel()
+	built := builtLog(t, 14, true)
+	segs := segments(t, built)
+	b := readFile(t, built, segs[2])
+	b[segmentHeaderBytes+20]++
+	writeFile(t, built, segs[2], b)
+	before := filesOf(t, built, testDir)
+	for _, op := range []vfs.Op{vfs.OpMkdir, vfs.OpList, vfs.OpOpen, vfs.OpRead, vfs.OpSize, vfs.OpCreate,
+		vfs.OpWrite, vfs.OpSync, vfs.OpRename, vfs.OpRemove, vfs.OpSyncDir} {
+		hits := 0
+		for nth := 1; ; nth++ {
+			mem := built.Kill()
+			faulty := vfs.NewFaulty(mem)
+			faulty.Inject(vfs.Fault{Op: op, Nth: nth, Err: syscall.EIO})
+			_, err := Repair(testOptions(faulty), testSaveDir)
+			checkCopies(t, before, mem, "")
+			if err == nil {
+				break
+			}
+			hits++
+			require.ErrorIs(t, err, syscall.EIO)
+			repaired(t, testOptions(mem), "again")
+		}
+		require.Positive(t, hits, "operation %d", op)
+	}
+}
