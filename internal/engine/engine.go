@@ -137,7 +137,11 @@ func Open(o Options) (*Engine, error) {
 			return e, nil
 		}
 	}
-	return e, e.claim()
+	if err := e.claim(); err != nil {
+		e.Store.Close()
+		return nil, err
+	}
+	return e, nil
 }
 
 // claim makes Dir and locks it.

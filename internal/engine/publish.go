@@ -112,15 +112,29 @@ func (e *Engine) removeOldSnapshots() {
 	if e.keepAll {
 		return
 	}
+	e.removeSnapshotFiles(func(id uint64, rest string) bool {
+		named := slices.ContainsFunc(e.manifest.Snapshots, func(s SnapshotRef) bool { return s.ID == id })
+		return rest == vfs.TempSuffix || rest == "" && !named
+	})
+}
+
+// removeUnfinished removes snapshots that never got their name: nobody was
+// ever promised anything of them. Before a start writes anything, as it may be
+// them that fill the disk.
+func (e *Engine) removeUnfinished() {
+	e.removeSnapshotFiles(func(_ uint64, rest string) bool { return rest == vfs.TempSuffix })
+}
+
+// removeSnapshotFiles removes the files that which chooses by their number and
+// the end of their name.
+func (e *Engine) removeSnapshotFiles(which func(id uint64, rest string) bool) {
 	names, err := e.listSnapshots()
 	if err != nil {
 		e.opts.Logf("Warning: old snapshots could not be looked for, it is tried again later: %v", err)
 		return
 	}
 	for _, name := range names {
-		id, rest, ok := parseSnapshotName(name)
-		named := slices.ContainsFunc(e.manifest.Snapshots, func(s SnapshotRef) bool { return s.ID == id })
-		if !ok || rest != vfs.TempSuffix && (rest != "" || named) {
+		if id, rest, ok := parseSnapshotName(name); !ok || !which(id, rest) {
 			continue
 		}
 		if err := e.opts.FS.Remove(path.Join(e.snapshotDir(), name)); err != nil {
@@ -218,6 +232,9 @@ func (e *Engine) keepBad() error {
 		}
 		dir := e.snapshotDir()
 		if err := e.opts.FS.Rename(path.Join(dir, name), path.Join(dir, to)); err != nil {
+			return err
+		}
+		if err := e.opts.FS.SyncDir(dir); err != nil {
 			return err
 		}
 		e.opts.Logf("Warning: the snapshot that could not be loaded is kept as %s; remove it when you have looked at it",

@@ -45,7 +45,8 @@ type recovery struct {
 //     it does not name can go.
 //  6. The store gets the log; transactions may begin.
 //
-// Up to 3, nothing on disk changes but the tail of the log (I9).
+// Up to 3, nothing on disk changes but the tail of the log (I9), and what never
+// was finished goes.
 func (e *Engine) Recover() error {
 	startNano := e.Clock.MonoNano()
 	r := recovery{e: e, m: e.manifest}
@@ -73,6 +74,15 @@ func (r *recovery) fromDisk() error {
 	}
 	if err := r.loadNewest(); err != nil {
 		return err
+	}
+	if e.opts.Log && !e.stopping.Load() {
+		// A process that was killed may have given the manifest its name
+		// without making that durable. A log that is begun by its word is
+		// durable at once, so the word has to be first.
+		if err := e.opts.FS.SyncDir(e.opts.Dir); err != nil {
+			return fmt.Errorf("data directory: %w", err)
+		}
+		e.removeUnfinished()
 	}
 	log, stopTick, err := r.replay()
 	if err != nil {

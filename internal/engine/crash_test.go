@@ -1,0 +1,169 @@
+package engine
+
+import (
+	"fmt"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hapaxkv/hapax/internal/vfs"
+)
+
+// life is a workload with three snapshots, writes between all their steps, and
+// an orderly restart. It stops at the first failure.
+func life(w *world) {
+	w.try(w.open)
+	for range 30 {
+		w.random()
+	}
+	w.commit()
+	for range 3 {
+		w.snapshot(func() {
+			w.random()
+			if w.rnd.IntN(2) == 0 {
+				w.commit()
+			}
+		})
+		for range 25 {
+			w.random()
+		}
+		w.commit()
+	}
+	w.restart()
+	w.random()
+	w.commit()
+	w.snapshot(w.random)
+	w.commit()
+}
+
+// restart stops in order and starts again.
+func (w *world) restart(change ...func(o *Options)) {
+	w.try(func() error {
+		defer func() { w.eng = nil }()
+		return w.eng.Close()
+	})
+	if w.err != nil {
+		return
+	}
+	w.acked = len(w.states) - 1
+	for _, f := range change {
+		f(&w.opts)
+	}
+	w.try(w.open)
+	if w.err == nil {
+		w.check("orderly restart")
+	}
+}
+
+// goOn sees that a recovered store is as good as any: it takes a snapshot,
+// stops in order, starts again.
+func (w *world) goOn(where string) {
+	w.t.Helper()
+	w.random()
+	w.snapshot(w.random)
+	w.random()
+	w.commit()
+	w.restart()
+	require.NoError(w.t, w.err, where)
+}
+
+func TestEveryCrashPoint(t *testing.T) {
+	const seed = 11
+	whole := newWorld(t, seed)
+	life(whole)
+	require.NoError(t, whole.err)
+	require.Zero(t, whole.failed)
+	whole.leave()
+	points := whole.fs.Changes()
+	require.Greater(t, points, 200)
+	require.Len(t, files(t, whole.mem, "data/snapshot", snapshotSuffix), 2)
+	require.Greater(t, segments(t, whole.mem)[0], uint64(1), "old segments go")
+
+	for at := range points {
+		w := newWorld(t, seed)
+		w.fs.HaltAfter(at)
+		life(w)
+		require.ErrorIs(t, w.err, vfs.ErrHalted, "point %d", at)
+		w.leave()
+		for crash := range uint64(2) {
+			where := fmt.Sprintf("point %d, crash %d", at, crash)
+			back := w.crashed(crash*1000 + uint64(at))
+			require.NoError(t, back.open(), where)
+			back.check(where)
+			if (at+int(crash))%3 == 0 {
+				back.goOn(where)
+			}
+			back.leave()
+		}
+	}
+}
+
+// A power cut during the start after a power cut or a kill, at every operation
+// of it.
+func TestEveryCrashPointOfRecovery(t *testing.T) {
+	const seed = 12
+	whole := newWorld(t, seed)
+	life(whole)
+	require.NoError(t, whole.err)
+	whole.leave()
+	for at := 3; at < whole.fs.Changes(); at += 9 {
+		w := newWorld(t, seed)
+		w.fs.HaltAfter(at)
+		life(w)
+		w.leave()
+		for point := 0; ; point++ {
+			where := fmt.Sprintf("point %d, then %d", at, point)
+			back := w.killed()
+			if at%2 == 0 {
+				back = w.crashed(uint64(at))
+			}
+			back.fs.HaltAfter(point)
+			err := back.open()
+			if err == nil {
+				back.check(where)
+				back.leave()
+				break
+			}
+			require.ErrorIs(t, err, vfs.ErrHalted, where)
+			back.leave()
+			again := back.crashed(uint64(point))
+			require.NoError(t, again.open(), where)
+			again.check(where)
+			require.NoError(t, again.eng.Close())
+		}
+	}
+}
+
+// Each changing operation of a life fails once. The server may end of it or go
+// on; what was acknowledged is there either way, after a power cut too.
+func TestEveryFailedOperation(t *testing.T) {
+	const seed = 13
+	whole := newWorld(t, seed)
+	life(whole)
+	require.NoError(t, whole.err)
+	whole.leave()
+	survived, failed := 0, 0
+	for _, failure := range []error{syscall.EIO, syscall.ENOSPC} {
+		for at := 1; at <= whole.fs.Changes(); at++ {
+			where := fmt.Sprintf("operation %d, %v", at, failure)
+			w := newWorld(t, seed)
+			w.fs.Inject(vfs.Fault{Op: vfs.OpChange, Nth: at, Err: failure})
+			life(w)
+			if w.err == nil {
+				survived++
+				failed += w.failed
+			}
+			w.leave()
+			back := w.crashed(uint64(at))
+			require.NoError(t, back.open(), where)
+			back.check(where)
+			if at%3 == 0 {
+				back.goOn(where)
+			}
+			back.leave()
+		}
+	}
+	require.Positive(t, survived)
+	require.Positive(t, failed, "snapshots that failed while the rest went on")
+}
