@@ -51,7 +51,7 @@ func announce(cfg *config.Config, log *logger) {
 // run opens the store, serves until somebody ends it, and closes the store.
 func (p *process) run(cfg *config.Config, log *logger) int {
 	clk := clock.New(clock.System(), log.warning)
-	eng, err := engine.Open(engineOptions(cfg, clk, log))
+	eng, err := engine.Open(p.engineOptions(cfg, clk, log))
 	if err != nil {
 		return p.giveUp(log, err)
 	}
@@ -60,7 +60,7 @@ func (p *process) run(cfg *config.Config, log *logger) int {
 	if err != nil {
 		return p.giveUp(log, errors.Join(err, eng.Close()))
 	}
-	served, interrupted := p.serve(srv, log)
+	served, interrupted := p.serve(srv, store, log)
 	if interrupted {
 		// The store stays open under a server that has not stopped: leaving at
 		// once is what was asked for, and recovery copes with that.
@@ -80,7 +80,7 @@ func (p *process) run(cfg *config.Config, log *logger) int {
 	return exitOK
 }
 
-func engineOptions(cfg *config.Config, clk *clock.Clock, log *logger) engine.Options {
+func (p *process) engineOptions(cfg *config.Config, clk *clock.Clock, log *logger) engine.Options {
 	return engine.Options{
 		FS:           vfs.OS(),
 		Dir:          cfg.Text("dir"),
@@ -91,6 +91,13 @@ func engineOptions(cfg *config.Config, clk *clock.Clock, log *logger) engine.Opt
 		Databases:    int(cfg.Int("databases")),
 		Clock:        clk,
 		Logf:         log.notice,
+		Rules:        checkpointRules(cfg),
+		SyncReport:   milliseconds(cfg.Int("sync-hang-report-ms")),
+		SyncFatal:    milliseconds(cfg.Int("sync-hang-fatal-ms")),
+		Fatal: func(err error) {
+			// Whoever commits is in that sync, and does not come back to stop.
+			p.exit(p.giveUp(log, err))
+		},
 	}
 }
 
@@ -115,23 +122,25 @@ func (p *process) listen(cfg *config.Config, store *store, log *logger, eng *eng
 }
 
 // serve runs the server until it ends by itself or by signals: the first asks
-// for an orderly stop, the second for leaving at once.
-func (p *process) serve(srv *server.Server, log *logger) (err error, interrupted bool) {
-	ctx, stop := context.WithCancel(context.Background())
-	defer stop()
+// for an orderly stop, the second for leaving at once. A stop that is refused,
+// because the last snapshot failed, is over.
+func (p *process) serve(srv *server.Server, store *store, log *logger) (err error, interrupted bool) {
 	done := make(chan error, 1)
-	go func() { done <- srv.Serve(ctx) }()
+	go func() { done <- srv.Serve(context.Background()) }()
+	var refused <-chan struct{} // set while a stop is under way
 	for {
 		select {
 		case err := <-done:
 			return err, false
+		case <-refused:
+			refused = nil
 		case sig := <-p.signals:
 			switch {
 			case sig == syscall.SIGHUP:
 				log.notice("Received SIGHUP, which does nothing yet")
-			case ctx.Err() == nil:
+			case refused == nil:
 				log.warning("Received %s scheduling shutdown...", signalName(sig))
-				stop()
+				refused = srv.Stop(shutdownMode(store.config(), sig))
 			default:
 				log.warning("Received %s again: leaving at once", signalName(sig))
 				return nil, true

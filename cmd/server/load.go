@@ -101,7 +101,7 @@ func counted(n int, what string) string {
 func advice(cfg *config.Config) []string {
 	var out []string
 	if !cfg.Bool("appendonly") {
-		out = append(out, "appendonly no: nothing is kept on disk, a restart begins empty")
+		out = append(out, "appendonly no: only snapshots are kept on disk, a restart begins with the newest one")
 	}
 	if !cfg.Bool("protected-mode") && cfg.Text("requirepass") == "" {
 		out = append(out, "protected-mode no and no requirepass: everybody who reaches the port may read and write")

@@ -46,6 +46,7 @@ func main() {
 		stdout:  os.Stdout,
 		stderr:  os.Stderr,
 		signals: signals,
+		exit:    os.Exit,
 	}
 	os.Exit(p.main())
 }
@@ -57,6 +58,7 @@ type process struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	signals        <-chan os.Signal
+	exit           func(code int) // at once, when nothing else can end it
 }
 
 // programNames may stand before the arguments, as container commands have it.

@@ -1,7 +1,15 @@
 package main
 
 import (
+	"math"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/hapaxkv/hapax/internal/command"
 	"github.com/hapaxkv/hapax/internal/config"
+	"github.com/hapaxkv/hapax/internal/engine"
 	"github.com/hapaxkv/hapax/internal/server"
 	"github.com/hapaxkv/hapax/internal/shard"
 	"github.com/hapaxkv/hapax/internal/wal"
@@ -76,9 +84,42 @@ func tunables(cfg *config.Config) server.Tunables {
 		ActiveExpireEffort: int(cfg.Int("active-expire-effort")),
 		Hz:                 clampHz(cfg.Int("hz")),
 		DebugCommand:       cfg.Text("enable-debug-command"),
-		ShutdownTimeoutSec: int(cfg.Int("shutdown-timeout")),
+		Checkpoint:         checkpointRules(cfg),
+		StopWritesOnError:  cfg.Bool("stop-writes-on-bgsave-error"),
+		SyncReport:         milliseconds(cfg.Int("sync-hang-report-ms")),
+		SyncFatal:          milliseconds(cfg.Int("sync-hang-fatal-ms")),
 	}
 }
+
+// checkpointRules say when a snapshot starts by itself.
+func checkpointRules(cfg *config.Config) engine.CheckpointRules {
+	rules := engine.CheckpointRules{
+		LogMinBytes:      cfg.Int("auto-aof-rewrite-min-size"),
+		LogGrowthPercent: cfg.Int("auto-aof-rewrite-percentage"),
+	}
+	for _, r := range cfg.SaveRules() {
+		// Seconds become milliseconds; a rule of ages is never due either way.
+		rules.Save = append(rules.Save, engine.SaveRule{Seconds: min(r.Seconds, math.MaxInt32), Changes: r.Changes})
+	}
+	return rules
+}
+
+// shutdownMode is what a signal asks for.
+func shutdownMode(cfg *config.Config, sig os.Signal) command.ShutdownMode {
+	name := "shutdown-on-sigterm"
+	if sig == syscall.SIGINT {
+		name = "shutdown-on-sigint"
+	}
+	words := cfg.List(name)
+	return command.ShutdownMode{
+		Save:   slices.Contains(words, "save"),
+		NoSave: slices.Contains(words, "nosave"),
+		Now:    slices.Contains(words, "now"),
+		Force:  slices.Contains(words, "force"),
+	}
+}
+
+func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
 // clampHz keeps hz in what it may be; like Redis it takes any number for a wish.
 func clampHz(hz int64) int { return int(min(max(hz, 1), 500)) }

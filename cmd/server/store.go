@@ -21,12 +21,16 @@ type store struct {
 	followWall func()
 }
 
+// config is the present configuration, which does not change any more.
+func (s *store) config() *config.Config {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cfg
+}
+
 // Get answers CONFIG GET.
 func (s *store) Get(patterns []string) [][2]string {
-	s.mu.Lock()
-	cfg := s.cfg
-	s.mu.Unlock()
-	return cfg.Get(patterns, func(pattern, name string) bool {
+	return s.config().Get(patterns, func(pattern, name string) bool {
 		return command.MatchFold([]byte(pattern), []byte(name))
 	})
 }

@@ -77,6 +77,10 @@ type Command struct {
 	// Ctx.Refused before the first write, and the others go through.
 	OwnAdmission bool
 
+	// ProbesWrites: while the server refuses writes for a snapshot that failed,
+	// it refuses this too, so that a health check notices. PING, as in Redis.
+	ProbesWrites bool
+
 	Sub []Command
 
 	// Tips is what COMMAND INFO tells clients and proxies, space separated:
@@ -119,7 +123,7 @@ type Ctx struct {
 	Host Host
 	Cmd  *Command // the row that runs (of a subcommand, its own)
 
-	NowMilli int64  // T of this round
+	NowMilli int64  // T of this round; it stands still while the log cannot note it
 	Block    *Block // set by a handler to suspend the connection
 	Scratch  []byte // reusable buffer, for building values without allocating
 	Count    *Counters

@@ -22,7 +22,7 @@ const ofConnection = NoScript | Loading | Stale
 // connectionFamily is the table's part for connections.
 var connectionFamily = []Command{
 	{
-		Name: "ping", Arity: -1, Flags: Fast, Cats: "connection", Group: Grouped, Run: ping,
+		Name: "ping", Arity: -1, Flags: Fast, Cats: "connection", Group: Grouped, ProbesWrites: true, Run: ping,
 		Tips:    "request_policy:all_shards response_policy:all_succeeded",
 		Summary: "Answers PONG or the message, which shows that the server lives.", Since: "1.0.0",
 		Complexity: "O(1)", DocGroup: "connection", Syntax: "[message]",

@@ -29,6 +29,7 @@ type fakeHost struct {
 	refused   bool
 	sleptMS   int64
 
+	room                 *int // nil is any
 	startErr, overErr    error
 	overTo               int64
 	scheduled            []SnapshotCause
@@ -105,6 +106,13 @@ func (f *fakeHost) Shutdown(m ShutdownMode) (func() bool, error) {
 	}
 	f.stops = append(f.stops, m)
 	return func() bool { return f.refused }, nil
+}
+
+func (f *fakeHost) Room(bytes int) error {
+	if f.room != nil && bytes > *f.room {
+		return Error("MISCONF no room")
+	}
+	return nil
 }
 
 func (f *fakeHost) Snapshots() SnapshotView { return f.stats.Snapshot.SnapshotView }

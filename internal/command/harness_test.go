@@ -80,6 +80,7 @@ func newHarness(t testing.TB) *harness {
 	t.Cleanup(h.store.Close)
 	h.sess.Proto = 2
 	h.ctx = Ctx{Out: &h.out, Tx: h.store.NewTx(), Sess: &h.sess, Count: &h.count, NowMilli: testStartMilli}
+	h.host()
 	return h
 }
 

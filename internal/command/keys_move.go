@@ -38,6 +38,9 @@ func renameKey(c *Ctx, onlyFree bool) (int64, error) {
 		return 0, nil
 	}
 	v, _ := c.Tx.Peek(from)
+	if err := c.Host.Room(len(v.Bytes)); err != nil {
+		return 0, err
+	}
 	c.Tx.Atomic()
 	if err := c.Tx.Put(to, v); err != nil {
 		return 0, err
@@ -84,6 +87,9 @@ func copyKey(c *Ctx) error {
 		c.Out.Int(0)
 		return nil
 	}
+	if err := c.Host.Room(len(v.Bytes)); err != nil {
+		return err
+	}
 	if err := c.Tx.Put(to, v); err != nil { // replaces whole: one record
 		return err
 	}
@@ -112,6 +118,9 @@ func move(c *Ctx) error {
 	if c.Tx.Touch(k) {
 		c.Out.Int(0)
 		return nil
+	}
+	if err := c.Host.Room(len(v.Bytes)); err != nil {
+		return err
 	}
 	c.Tx.Atomic()
 	if err := c.Tx.Put(k, v); err != nil {

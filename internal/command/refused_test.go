@@ -1,6 +1,7 @@
 package command
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -44,4 +45,30 @@ func TestNativeRefusalsStopWritesAlone(t *testing.T) {
 	h.ctx.Refused = ErrOOM
 	require.Equal(t, ":1", h.do("IDEM", "waiting", "COMPLETE", "f", "o", "result"),
 		"the result of an operation that was admitted is never lost to maxmemory")
+}
+
+// A command of few bytes that writes a long value anew asks for its room first,
+// and is refused before it wrote anything.
+func TestLongValuesAskForRoom(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	host := h.host()
+	long := strings.Repeat("v", 5000)
+	h.do("SET", "long", long)
+	h.do("SET", "short", "v")
+	room := 4000
+	host.room = &room
+	h.requireSilent(func() {
+		for _, args := range [][]string{
+			{"RENAME", "long", "x"}, {"RENAMENX", "long", "x"}, {"COPY", "long", "x"}, {"MOVE", "long", "1"},
+			{"SETRANGE", "x", "4001", "v"},
+		} {
+			require.Equal(t, "-MISCONF no room", h.do(args...), "%q", args)
+		}
+	})
+	require.Equal(t, "+OK", h.do("RENAME", "short", "x"))
+	require.Equal(t, ":1", h.do("COPY", "x", "y"))
+	require.Equal(t, ":1", h.do("MOVE", "y", "1"))
+	require.Equal(t, ":3001", h.do("SETRANGE", "z", "3000", "v"))
+	require.Equal(t, ":5000", h.do("STRLEN", "long"))
 }

@@ -116,6 +116,10 @@ type Host interface {
 	UnixMicro() int64
 	// Random64 is a pseudo-random number that feeds sampling, never a token.
 	Random64() uint64
+	// Room says why a write that may be refused cannot append this many bytes
+	// more than its arguments have, nil if it can. Before its first write.
+	Room(bytes int) error
+
 	// Snapshots tells how things are. StartSnapshot starts one, or returns
 	// ErrSnapshotRunning; ScheduleSnapshot has one begin when the present one
 	// ended. CancelSnapshot ends the present one, UnscheduleSnapshot takes back

@@ -62,6 +62,9 @@ func (c *Ctx) setRangeNew(k *shard.Key, offset int64, b []byte) error {
 	if offset > maxLoggedGapBytes {
 		return c.spliceNew(k, offset, b)
 	}
+	if err := c.Host.Room(int(offset)); err != nil {
+		return err
+	}
 	value := append(c.Scratch[:0], make([]byte, offset)...)
 	value = append(value, b...)
 	c.Out.Int(int64(len(value)))

@@ -41,7 +41,6 @@ func TestSetErrors(t *testing.T) {
 		{[][2]string{{"save", "1"}}, setFailed + "save') - Invalid save parameters"},
 		{[][2]string{{"save", "0 1"}}, setFailed + "save') - Invalid save parameters"},
 		{[][2]string{{"shutdown-on-sigterm", "nosave save force"}}, setFailed + "shutdown-on-sigterm') - shutdown options SAVE and NOSAVE can't be used simultaneously"},
-		{[][2]string{{"sync-hang-fatal-ms", "1"}}, setFailed + "sync-hang-fatal-ms') - can't set immutable config"},
 		{[][2]string{{"client-output-buffer-limit", "normal 1 1"}}, setFailed + "client-output-buffer-limit') - Wrong number of arguments in buffer limit configuration."},
 		{[][2]string{{"client-output-buffer-limit", "foo 1 1 1"}}, setFailed + "client-output-buffer-limit') - Invalid client class specified in buffer limit configuration."},
 		{[][2]string{{"client-output-buffer-limit", "normal x 1 1"}}, setFailed + "client-output-buffer-limit') - Error in hard, soft or soft_seconds setting in buffer limit configuration."},

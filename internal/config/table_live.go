@@ -33,7 +33,7 @@ func generalGroup() *group {
 			number("hz", "10", 0, maxInt32, "How often background work runs, 1 to 500 times a second."),
 			shutdownWords("shutdown-on-sigterm", "What SIGTERM does, in the words of SHUTDOWN: `default` takes a last snapshot if `save` is set, `save` always, `nosave` never; after `force` a failed snapshot does not keep the server from stopping; `now` changes nothing."),
 			shutdownWords("shutdown-on-sigint", "The same for SIGINT."),
-			number("shutdown-timeout", "10", 0, maxInt32, "Seconds that replies get to be written when the server stops."),
+			number("shutdown-timeout", "10", 0, maxInt32, "For replicas, which there are none of. Replies get a second to be read when the server stops."),
 		},
 	}
 }
@@ -52,8 +52,8 @@ func durabilityGroup() *group {
 			size("wal-segment-size", "67108864", 1<<20, 1<<40, "Size of one file of the log.").immutable(),
 			choice("sync-place", "auto", "Where the sync runs: inside the event `loop`, on a `syncer` thread, or `auto`, chosen by how long syncs take.", "auto", "loop", "syncer"),
 			number("sync-threshold-us", "300", 1, 1_000_000, "Microseconds a sync may take on average before `auto` moves it to the syncer thread."),
-			number("sync-hang-report-ms", "1000", 0, maxInt32, "Milliseconds after which a write or sync of the log that has not ended is reported in the server's log; 0 for never.").immutable(),
-			number("sync-hang-fatal-ms", "60000", 0, maxInt32, "Milliseconds after which the process gives up on it and ends with 1, so that clients hear a refused connection and not silence; 0 waits for ever.").immutable(),
+			number("sync-hang-report-ms", "1000", 0, maxInt32, "Milliseconds after which a write or sync of the log that has not ended is reported in the server's log; 0 for never."),
+			number("sync-hang-fatal-ms", "120000", 0, maxInt32, "Milliseconds after which the process gives up on it and ends with 1, so that clients hear a refused connection and not silence; 0 waits for ever."),
 		},
 	}
 }

@@ -2,9 +2,6 @@ package server
 
 import (
 	"time"
-
-	"github.com/hapaxkv/hapax/internal/command"
-	"github.com/hapaxkv/hapax/internal/shard"
 )
 
 // cron is what happens by itself: expiry, eviction, timeouts, rates. One
@@ -13,11 +10,12 @@ type cron struct {
 	sampleNano int64 // when rates were sampled last
 	sweepMilli int64 // when idle clients were looked for last
 	expiring   bool  // the last step reclaimed much: there is more
-	refusing   bool  // writes, since the log has no room to grow
+	space      space // as it was logged last
 }
 
 const (
 	expireStepBuckets = 64
+	evictLimitNano    = 500 * int64(time.Microsecond)
 	expireSliceNano   = int64(time.Millisecond) // per tick and unit of effort
 	expireManyRatio   = 16                      // reclaimed entries per step that mean "go on soon"
 	sampleNano        = int64(100 * time.Millisecond)
@@ -48,6 +46,9 @@ func (s *Server) tick(ex *executor) int {
 	}
 	s.checkSpace(ex)
 	s.tendSnapshots(ex.nowMilli)
+	if err := s.eng.Err(); err != nil {
+		s.fail(err) // of a snapshot's directory: nobody's commit has seen it
+	}
 	s.cron.expiring = ex.expire(now)
 	if ex.tun.MaxMemory > 0 {
 		ex.admit()
@@ -58,29 +59,40 @@ func (s *Server) tick(ex *executor) int {
 	return s.tickMilli(ex.tun)
 }
 
-// noSpace is the answer to writes while the log could not prepare its next
-// segment; what is left of the present one is for deletes.
-func (s *Server) noSpace() error {
-	log := s.eng.Log()
-	if log == nil {
-		return nil
+// checkSpace logs when writes begin to be refused for want of room on disk,
+// and when that ends.
+func (s *Server) checkSpace(ex *executor) {
+	now := hasRoom
+	if ex.log != nil {
+		if ex.room(1, true) != nil {
+			now = onlyReserve
+		}
+		if ex.room(1, false) != nil {
+			now = noRoom
+		}
 	}
-	if err := log.SpaceErr(); err != nil {
-		return command.Error("MISCONF Errors writing to the AOF file: " + err.Error())
+	before := s.cron.space
+	switch s.cron.space = now; {
+	case now == before:
+	case now == hasRoom:
+		s.logf(LevelWarning, "The log has room again: writes are accepted")
+	case now == noRoom:
+		s.logf(LevelWarning, "All writes are refused, and nothing expires: %v", ex.appendErr)
+	case before == hasRoom:
+		s.logf(LevelWarning, "Writes are refused, but for those that make room: %v", ex.growErr)
+	default:
+		s.logf(LevelWarning, "Writes that make room are accepted again")
 	}
-	return nil
 }
 
-// checkSpace logs when writes begin to be refused for that, and when that ends.
-func (s *Server) checkSpace(ex *executor) {
-	switch refusing := ex.noSpace != nil; {
-	case refusing && !s.cron.refusing:
-		s.logf(LevelWarning, "Writes are refused: %v", ex.noSpace)
-	case !refusing && s.cron.refusing:
-		s.logf(LevelWarning, "The log has room again: writes are accepted")
-	}
-	s.cron.refusing = ex.noSpace != nil
-}
+// space is what room the log has.
+type space uint8
+
+const (
+	hasRoom     space = iota
+	onlyReserve       // for deletes and what happens by itself
+	noRoom
+)
 
 // expire reclaims expired entries until it came round or its time is over. It
 // says whether there is likely much more.
@@ -88,7 +100,7 @@ func (ex *executor) expire(startNano int64) bool {
 	limit := startNano + expireSliceNano*int64(max(ex.tun.ActiveExpireEffort, 1))
 	steps, reclaimed := 0, 0
 	for {
-		ex.tx.Begin(ex.nowMilli, 0)
+		ex.tx.Begin(ex.ctx.NowMilli, 0)
 		n, wrapped := ex.tx.ExpireStep(expireStepBuckets)
 		ex.tx.End()
 		ex.observe(nil)
@@ -103,43 +115,6 @@ func (ex *executor) expire(startNano int64) bool {
 }
 
 const expireMaxSteps = 4096
-
-// Eviction per request is bounded in time, as in Redis: when there is still
-// too much after that, but more could go, the request is let in; the next one
-// goes on evicting.
-const (
-	evictLimitNano  = 500 * int64(time.Microsecond)
-	evictCheckEvery = 16
-	evictMaxKeys    = 1 << 14 // ends a loop under a clock that stands still
-)
-
-// admit makes room for a write under maxmemory, by policy, and says whether
-// there is.
-func (ex *executor) admit() bool {
-	store := ex.srv.eng.Store
-	if store.UsedBytes() <= ex.tun.MaxMemory {
-		return true
-	}
-	if ex.tx == nil || ex.tun.Eviction == shard.NoEviction {
-		return false
-	}
-	start := ex.srv.eng.Clock.MonoNano()
-	ex.tx.Begin(ex.nowMilli, 0)
-	defer func() {
-		ex.tx.End()
-		ex.observe(nil)
-	}()
-	for n := 1; store.UsedBytes() > ex.tun.MaxMemory; n++ {
-		if _, ok := ex.tx.Evict(ex.rnd.Uint64()); !ok {
-			return false
-		}
-		ex.tally.evicted++
-		if n%evictCheckEvery == 0 && (n >= evictMaxKeys || ex.srv.eng.Clock.MonoNano()-start > evictLimitNano) {
-			return true
-		}
-	}
-	return true
-}
 
 // sweep closes clients that are idle for too long or over the soft output
 // limit for too long.

@@ -52,9 +52,9 @@ func (ex *executor) dispatch(s *Session, r *request) verdict {
 	case !eligible(cmd, ex.path, &s.state) && !s.settled(ex):
 		return mustWait
 	case cmd.OwnAdmission:
-		ex.ctx.Refused = ex.roomFor()
-	case cmd.Flags&command.DenyOOM != 0:
-		err = ex.roomFor()
+		ex.ctx.Refused = ex.refusal(cmd, r.args)
+	case cmd.Flags&command.Write != 0 || cmd.ProbesWrites:
+		err = ex.refusal(cmd, r.args)
 	}
 
 	mark := len(ex.out.Buf)
@@ -69,18 +69,6 @@ func (ex *executor) dispatch(s *Session, r *request) verdict {
 	}
 	s.lastReply = len(ex.out.Buf) - mark
 	return answered
-}
-
-// roomFor says why a command that may need memory or disk is refused. Deletes
-// are never asked: they are how room is made.
-func (ex *executor) roomFor() error {
-	switch {
-	case ex.noSpace != nil:
-		return ex.noSpace
-	case ex.tun.MaxMemory > 0 && !ex.admit():
-		return command.ErrOOM
-	}
-	return nil
 }
 
 // beginReply moves CLIENT REPLY SKIP on by one command and says whether that
@@ -130,7 +118,7 @@ func (ex *executor) execute(s *Session, r *request, mark int) {
 // transact runs cmd in a transaction.
 func (ex *executor) transact(s *Session, cmd *command.Command) error {
 	tx := ex.tx
-	tx.Begin(ex.nowMilli, s.state.DB)
+	tx.Begin(ex.ctx.NowMilli, s.state.DB)
 	switch cmd.Lock {
 	case command.LockByKeys:
 		if len(ex.ctx.Keys) > 0 {

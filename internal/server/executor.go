@@ -15,11 +15,11 @@ type executor struct {
 	srv  *Server
 	path execPath
 
-	tun      *Tunables // of this round
-	loading  bool      // likewise
-	noSpace  error     // the log cannot grow: the answer to writes of this round
-	nowMilli int64     // T of this round
-	observed wal.LSN   // the greatest LSN this round's commands observed or wrote
+	tun       *Tunables // of this round
+	loading   bool      // likewise
+	admission           // of this round
+	nowMilli  int64     // T of this round
+	observed  wal.LSN   // the greatest LSN this round's commands observed or wrote
 
 	tx   *shard.Tx // nil until the store is loaded
 	ctx  command.Ctx
@@ -51,9 +51,8 @@ func (s *Server) newExecutor(path execPath) *executor {
 func (ex *executor) begin() {
 	ex.tun = ex.srv.tun.Load()
 	ex.nowMilli = ex.srv.eng.Clock.NowMilli()
-	ex.ctx.NowMilli = ex.nowMilli
 	ex.ctx.MaxBulkBytes = ex.tun.MaxBulkBytes
-	ex.noSpace = ex.srv.noSpace()
+	ex.beginAdmission()
 	ex.observed = 0
 	if ex.tx == nil {
 		ex.loading = ex.srv.eng.Loading()

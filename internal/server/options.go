@@ -1,6 +1,8 @@
 package server
 
 import (
+	"time"
+
 	"github.com/hapaxkv/hapax/internal/engine"
 	"github.com/hapaxkv/hapax/internal/shard"
 	"github.com/hapaxkv/hapax/internal/wal"
@@ -55,9 +57,10 @@ type Tunables struct {
 	ActiveExpireEffort int
 	Hz                 int
 	DebugCommand       string // "no", "yes", "local"
-	ShutdownTimeoutSec int
 	Checkpoint         engine.CheckpointRules
-	StopWritesOnError  bool // stop-writes-on-bgsave-error
+	StopWritesOnError  bool          // stop-writes-on-bgsave-error
+	SyncReport         time.Duration // engine.Options has these two
+	SyncFatal          time.Duration
 }
 
 // What a zero tunable means.
@@ -69,7 +72,6 @@ const (
 	defaultSyncMicro        = 300
 	defaultHz               = 10
 	maxHz                   = 500
-	defaultShutdownSec      = 10
 )
 
 // filled replaces zeros that cannot be meant by their defaults.
@@ -81,7 +83,6 @@ func (t Tunables) filled() *Tunables {
 	setDefault(&t.SyncThresholdMicro, defaultSyncMicro)
 	setDefault(&t.Hz, defaultHz)
 	setDefault(&t.ActiveExpireEffort, 1)
-	setDefault(&t.ShutdownTimeoutSec, defaultShutdownSec)
 	t.Hz = min(t.Hz, maxHz)
 	return &t
 }

@@ -116,8 +116,9 @@ func New(o Options, e *engine.Engine) (*Server, error) {
 	s.startMilli = e.Clock.NowMilli()
 	s.clients.init()
 	s.totals.init()
-	s.initSnapshots()
 	s.tun.Store(o.Tunables.filled())
+	s.tuneEngine()
+	s.initSnapshots()
 	e.Store.SetEvictionPolicy(o.Tunables.Eviction)
 	return s, nil
 }
@@ -134,6 +135,15 @@ func (s *Server) Retune(t Tunables) {
 	if log := s.eng.Log(); log != nil && old.Fsync != now.Fsync {
 		log.SetPolicy(now.Fsync)
 	}
+	s.tuneEngine()
+	s.judgeSnapshots()
+}
+
+// tuneEngine tells the engine its part of the tunables.
+func (s *Server) tuneEngine() {
+	t := s.tun.Load()
+	s.eng.SetCheckpointRules(t.Checkpoint)
+	s.eng.SetSyncBounds(t.SyncReport, t.SyncFatal)
 }
 
 // fail records what poisoned the log or broke the server and makes everybody

@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hapaxkv/hapax/internal/command"
 	"github.com/hapaxkv/hapax/internal/engine"
@@ -19,6 +20,7 @@ type snapshots struct {
 	refusedTo int64
 	refused   error
 	ended     chan struct{} // a token: one ended
+	denies    atomic.Bool   // writes are refused because the last one failed
 }
 
 // causeNames are what the engine logs.
@@ -53,7 +55,16 @@ func (s *Server) snapshotEnded() {
 	case s.snaps.ended <- struct{}{}:
 	default:
 	}
+	s.judgeSnapshots()
 	s.signal()
+}
+
+// judgeSnapshots decides whether writes are refused because the last snapshot
+// failed.
+func (s *Server) judgeSnapshots() {
+	t := s.tun.Load()
+	st := s.eng.SnapshotStatus()
+	s.snaps.denies.Store(t.StopWritesOnError && len(t.Checkpoint.Save) > 0 && !saved(&st))
 }
 
 // startSnapshot begins one. What was scheduled is satisfied by it.

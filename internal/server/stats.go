@@ -139,6 +139,7 @@ func (s *Server) statsLog(st *command.Stats, ex *executor) {
 		return
 	}
 	l := log.Stats()
+	st.LogReserve, st.LogRefuses = log.ReserveBytes(), log.SpaceErr() != nil
 	st.LogSize, st.LogBuffer, st.Syncs = l.SizeBytes, l.BufferBytes, l.Syncs
 	st.SyncedRecords, st.Frames, st.Segments = l.SyncedRecords, l.Frames, l.Segments
 	st.LastSyncMicro, st.SyncLatencyMicro = l.LastSyncMicro, log.SyncLatencyMicro()
