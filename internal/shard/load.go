@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"sort"
 	"sync"
-	"unsafe"
 
 	"github.com/hapaxkv/hapax/internal/op"
 	"github.com/hapaxkv/hapax/internal/slot"
@@ -208,15 +207,12 @@ func (ks *keyspace) removeIf(slot uint16, lsn wal.LSN, gone func(key []byte) boo
 	if rec.word == 0 {
 		return
 	}
-	var refs []ref
-	ks.eachEntry(rec.word, func(r ref, e unsafe.Pointer) {
-		if key, _ := ks.keyOf(e); gone(key) {
-			refs = append(refs, r)
-		}
-	})
-	for _, r := range refs {
+	for _, r := range ks.entriesOf(rec.word) {
 		e := ks.arena.at(r)
 		key, _ := ks.keyOf(e)
+		if !gone(key) {
+			continue
+		}
 		k := Key{key, slot, ks.hashOf(e)}
 		var c cell
 		ks.find(ks.leaf(rec.word, position(k.Hash)), &k, &c)
@@ -227,20 +223,21 @@ func (ks *keyspace) removeIf(slot uint16, lsn wal.LSN, gone func(key []byte) boo
 	ks.stamp(rec, lsn)
 }
 
-// eachEntry visits what lies below w.
-func (ks *keyspace) eachEntry(w word, visit func(r ref, e unsafe.Pointer)) {
+// entriesOf are the entries below w, in hash order of their buckets.
+func (ks *keyspace) entriesOf(w word) (refs []ref) {
 	for at := uint64(0); at < slotEnd; {
 		leaf := ks.leaf(w, uint32(at))
 		segment := ks.arena.at(leaf.ref())
 		for i := range leaf.buckets() {
 			for c := range bucketCells {
 				if r := *refIn(bucketAt(segment, i), c); r != 0 {
-					visit(r, ks.arena.at(r))
+					refs = append(refs, r)
 				}
 			}
 		}
 		_, at = leaf.bounds(uint32(at))
 	}
+	return refs
 }
 
 // Reset empties the store, for another try with another snapshot.

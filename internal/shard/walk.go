@@ -149,14 +149,14 @@ func (w *Walk) gather(sh *shard, limitBytes int) Place {
 		if keys > 0 && len(w.found) > 0 && (!whole || len(w.found)+keys > wholeEntries) {
 			break
 		}
-		next := uint64(slotEnd)
+		next, full := uint64(slotEnd), false
 		if keys > 0 {
-			next = w.gatherSlot(slot, i, position, keys, whole && position == 0, limitBytes)
+			next, full = w.gatherSlot(slot, i, position, keys, whole && position == 0, limitBytes)
 		}
 		if position = next; position == slotEnd {
 			slot, position = slot+1, 0
 		}
-		if w.bytes >= limitBytes || len(w.found) >= pieceEntries {
+		if full {
 			break
 		}
 	}
@@ -166,13 +166,13 @@ func (w *Walk) gather(sh *shard, limitBytes int) Place {
 	return placeAt(slot, position)
 }
 
-// gatherSlot collects what a piece can still take of slot, or all of it, from
-// position on and returns where it stopped.
-func (w *Walk) gatherSlot(slot, i int, position uint64, keys int, whole bool, limitBytes int) uint64 {
+// gatherSlot collects some of slot from position on, or all of it, and returns
+// where it stopped and whether the piece is full.
+func (w *Walk) gatherSlot(slot, i int, position uint64, keys int, whole bool, limitBytes int) (next uint64, full bool) {
 	if w.slot != slot {
 		w.slot, w.width = slot, slotEnd/uint64(keys)*pieceEntries
 		if w.entryBytes > 0 {
-			w.width = min(w.width, slotEnd/uint64(keys)*uint64(limitBytes/w.entryBytes+1))
+			w.width = min(w.width, slotEnd/uint64(keys)*uint64(min(limitBytes/w.entryBytes+1, pieceEntries)))
 		}
 	}
 	to := uint64(slotEnd)
@@ -188,11 +188,11 @@ func (w *Walk) gatherSlot(slot, i int, position uint64, keys int, whole bool, li
 	case w.bytes > 2*limitBytes:
 		// Fewer positions the next time; not less than one entry is likely in.
 		w.width = max(min(w.width, (to-position)/uint64(took/limitBytes+1)), slotEnd/uint64(keys), 1)
-		return w.cut(n, before, to, limitBytes)
+		return w.cut(n, before, to, limitBytes), true
 	case took < limitBytes/2 && len(w.found)-n < pieceEntries/2:
 		w.width = min(2*w.width, slotEnd)
 	}
-	return to
+	return to, w.bytes >= limitBytes || len(w.found) >= pieceEntries
 }
 
 func (w *Walk) emptyGroup(group int) bool {
