@@ -87,7 +87,7 @@ var mutations = []mutation{
 		"		shift = -min(-c.gapNano, passed/behindDivisor)", "		shift = c.gapNano",
 		"clock.TestServerTime"},
 	{10, "T starts anew after a restart", "internal/engine/recover.go",
-		"	e.Clock.Raise(report.LastT)\n", "",
+		"	e.Clock.Raise(r.lastT)\n", "",
 		"engine.TestTimeGoesOnWhereTheLogStopped"},
 	{10, "expiry reads the wall clock", "internal/shard/read.go",
 		"deadline != 0 && deadline <= tx.now {",
