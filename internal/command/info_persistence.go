@@ -25,7 +25,7 @@ func infoPersistence(w *infoWriter, s *Stats) {
 	rewriting := n.Running == CauseRewrite
 	w.flag("aof_rewrite_in_progress", rewriting)
 	w.flag("aof_rewrite_scheduled", n.RewriteScheduled)
-	w.num("aof_last_rewrite_time_sec", seconds(n.LastRewriteTookMilli, n.LastRewriteTookMilli >= 0))
+	w.num("aof_last_rewrite_time_sec", seconds(n.LastTookMilli, n.LastTookMilli >= 0))
 	w.num("aof_current_rewrite_time_sec", seconds(n.RunningMilli, rewriting))
 	w.str("aof_last_bgrewrite_status", okOr("err", n.LastOK))
 	w.num("aof_rewrites", n.Rewrites)

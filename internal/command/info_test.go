@@ -150,7 +150,7 @@ func TestInfoOfSnapshots(t *testing.T) {
 		s := &host.stats.Snapshot
 		*s = SnapshotStats{
 			SnapshotView: SnapshotView{Started: 7, LastSaveMilli: 1_500_000_123_999, RewriteScheduled: true},
-			LastOK:       true, Rewrites: 3, LastTookMilli: 4_999, LastRewriteTookMilli: -1, RunningMilli: 2_500,
+			LastOK:       true, Rewrites: 3, LastTookMilli: 4_999, RunningMilli: 2_500,
 			KeysDone: 25, KeysTotal: 100, Changes: 9, LastBytes: 1000, LastKeys: 11, LogBytes: 234, MaxPauseMicro: 88, LoadedKeys: 12,
 		}
 		change(s)
@@ -172,7 +172,7 @@ func TestInfoOfSnapshots(t *testing.T) {
 		"aof_rewrite_scheduled:1")
 	f(show(func(s *SnapshotStats) {}),
 		"rdb_changes_since_last_save:9", "rdb_last_save_time:1500000123", "rdb_last_bgsave_status:ok", "rdb_last_bgsave_time_sec:4",
-		"rdb_saves:4", "aof_rewrites:3", "rdb_last_load_keys_loaded:12", "aof_last_rewrite_time_sec:-1", "aof_last_bgrewrite_status:ok",
+		"rdb_saves:4", "aof_rewrites:3", "rdb_last_load_keys_loaded:12", "aof_last_rewrite_time_sec:4", "aof_last_bgrewrite_status:ok",
 		"aof_current_size:1234", "aof_base_size:1000", "aof_last_write_status:err",
 		"snapshots_started:7", "snapshot_last_bytes:1000", "snapshot_last_keys:11", "snapshot_last_msec:4999",
 		"snapshot_max_pause_usec:88", "log_bytes_since_snapshot:234", "log_reserve_bytes:77")

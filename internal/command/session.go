@@ -180,17 +180,16 @@ type Stats struct {
 // SnapshotStats is what INFO tells of snapshots.
 type SnapshotStats struct {
 	SnapshotView
-	LastOK                     bool  // the last that ended went well, or there was none
-	Rewrites, Failures         int64 // begun for the log's sake; failed since the last good one
-	LastTookMilli              int64 // -1 before the first ended
-	LastRewriteTookMilli       int64 // likewise, for the log's sake
-	RunningMilli               int64
-	KeysDone, KeysTotal        int64 // of the running one
-	Changes                    int64 // records since the newest one
-	LastBytes, LastKeys        int64 // of the newest one
-	LogBytes                   int64 // of the log behind it
-	MaxPauseMicro              int64
-	LoadedKeys, LoadedSnapshot int64 // at the start: keys that came from a snapshot, its number
+	LastOK              bool  // the last that ended went well, or there was none
+	Rewrites, Failures  int64 // begun for the log's sake; failed since the last good one
+	LastTookMilli       int64 // -1 before the first ended
+	RunningMilli        int64
+	KeysDone, KeysTotal int64 // of the running one
+	Changes             int64 // records since the newest one
+	LastBytes, LastKeys int64 // of the newest one
+	LogBytes            int64 // of the log behind it
+	MaxPauseMicro       int64
+	LoadedKeys          int64 // that the start took from a snapshot
 }
 
 // CommandStat is a line of INFO commandstats.

@@ -89,6 +89,7 @@ func (s *Server) recover() error {
 	if err := s.eng.Recover(); err != nil {
 		return err
 	}
+	s.snaps.loaded.Store(s.eng.SnapshotStatus().LastKeys)
 	s.connectLog()
 	s.wakeAll()
 	return nil

@@ -20,6 +20,7 @@ type snapshots struct {
 	refusedTo int64
 	refused   error
 	ended     chan struct{} // a token: one ended
+	loaded    atomic.Int64  // keys that the start took from a snapshot
 	denies    atomic.Bool   // writes are refused because the last one failed
 }
 
@@ -190,7 +191,7 @@ func (s *Server) statsSnapshots(st *command.Stats) {
 	}
 	out.Changes, out.LogBytes = now.Changes, now.LogBytes
 	out.LastBytes, out.LastKeys = now.LastSizeBytes, now.LastKeys
-	out.MaxPauseMicro = now.MaxPauseMicro
+	out.MaxPauseMicro, out.LoadedKeys = now.MaxPauseMicro, s.snaps.loaded.Load()
 }
 
 // saved says whether the last snapshot that was left to end went well. One
