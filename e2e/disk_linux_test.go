@@ -40,6 +40,64 @@ func TestFullDisk(t *testing.T) {
 	allThere(t, dir, acknowledged)
 }
 
+// TestFullDiskForLong keeps a server on a full disk, with snapshots that fail
+// for want of room, while a client deletes more than the reserve of the log can
+// record. What can't be recorded is refused; the server never fails. With room
+// again it heals by itself, and so do the snapshots.
+func TestFullDiskForLong(t *testing.T) {
+	dir, enlarge := smallDisk(t)
+	s := start(t, dir, snapshotArgs...)
+	c := dial(t, s)
+	const small, batch = 40_000, 1000
+	for from := 0; from < small; from += batch {
+		args := []string{"MSET"}
+		for i := from; i < from+batch; i++ {
+			args = append(args, fmt.Sprintf("small:%d", i), "1")
+		}
+		if got := c.do(args...); got != "+OK" {
+			t.Fatal(got)
+		}
+	}
+	var wg sync.WaitGroup
+	saveAlways(s, &wg)
+	acknowledged, last := fillUp(t, s, 4, 200_000)
+	if last == nil || !strings.HasPrefix(last.Error(), "MISCONF ") {
+		t.Fatalf("the first write that failed: %v, want MISCONF", last)
+	}
+	deleted, refused := 0, 0
+	for deleted+refused < small && refused < 100 {
+		switch got := c.do("DEL", fmt.Sprintf("small:%d", deleted)); {
+		case got == "1":
+			deleted++
+		case strings.HasPrefix(got, "-MISCONF "):
+			refused++
+		default:
+			t.Fatalf("DEL on a full disk, after %d: %s", deleted, got)
+		}
+	}
+	t.Logf("%d deletes on a full disk, %d refused", deleted, refused)
+	if deleted < 1000 {
+		t.Errorf("only %d deletes were possible on a full disk", deleted)
+	}
+	if got := string(valueOf(c, "w:0:0")); got != valueFor(0, 0) {
+		t.Errorf("a read on a full disk: %.60q", got)
+	}
+	enlarge()
+	waitFor(t, func() bool { return c.do("SET", "room", "again") == "+OK" }, "writes are still refused on a disk with room")
+	saves := c.infoInt("rdb_saves")
+	waitFor(t, func() bool { return c.infoInt("rdb_saves") > saves }, "no snapshot succeeds on a disk with room")
+	s.kill()
+	wg.Wait()
+	allThere(t, dir, acknowledged)
+	s = start(t, dir)
+	c = dial(t, s)
+	for i := range small {
+		if want := count(i >= deleted); c.do("EXISTS", fmt.Sprintf("small:%d", i)) != fmt.Sprint(want) {
+			t.Fatalf("small:%d, %d were deleted: want EXISTS %d", i, deleted, want)
+		}
+	}
+}
+
 // valueOf is the bytes of a string.
 func valueOf(c *wire, key string) []byte {
 	c.t.Helper()
