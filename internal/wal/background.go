@@ -21,6 +21,7 @@ func (l *Log) start() {
 func (l *Log) Kick() {
 	if l.o.Inline {
 		l.commitAndNotify()
+		l.prepareOne()
 		return
 	}
 	l.wakeNotifier()

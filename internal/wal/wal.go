@@ -90,8 +90,8 @@ type Options struct {
 	// Salt yields the random numbers that mark a log and its segments; nil
 	// takes the system's.
 	Salt func() uint64
-	// Inline starts no goroutines: segments are prepared when they are needed
-	// and Kick commits before it returns. For simulation.
+	// Inline starts no goroutines: segments are prepared when they are needed,
+	// and Kick commits, and prepares one, before it returns. For simulation.
 	Inline bool
 }
 
