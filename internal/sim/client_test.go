@@ -30,27 +30,101 @@ type answer struct {
 // not overtake: how many bytes of replies the session then has tells which.
 func (w *world) send(c *client, args ...string) {
 	w.t.Helper()
+	if w.full {
+		w.sendAlone(c, args)
+		return
+	}
+	w.feed(c, args)
+	out := slices.Clone(c.mem.Output())
+	for c.mem.Held()+len(out) > c.bytes && w.eng.Err() == nil {
+		if len(c.sent) == 0 {
+			w.fail("client %d: a reply to nothing, or a longer one than the model says: %d bytes more", c.id, c.mem.Held()+len(out)-c.bytes)
+		}
+		w.runNext(c)
+	}
+	if w.eng.Err() != nil {
+		w.runAll(c) // as far as it came; nobody gets an answer any more
+	}
+	w.arrived(c, out)
+}
+
+func (w *world) feed(c *client, args []string) {
 	w.note("%d> %s", c.id, short(args))
 	c.sent = append(c.sent, args)
 	if err := c.mem.Feed([]byte(wire(args))); err != nil {
 		w.fail("client %d: %v", c.id, err)
 	}
-	out := slices.Clone(c.mem.Output())
-	for c.mem.Held()+len(out) > c.bytes {
-		if len(c.sent) == 0 {
-			w.fail("client %d: a reply to nothing", c.id)
-		}
-		w.runNext(c)
+}
+
+// sendAlone is send while the disk may be full: a write may then be refused,
+// so each command is seen to its end before the next. When not even the record
+// of an expiry has room, T stands still at the last that the log holds.
+func (w *world) sendAlone(c *client, args []string) {
+	w.t.Helper()
+	if w.settle(c) != nil {
+		return
 	}
+	frozen := min(w.now(), w.eng.Log().LastT())
+	w.feed(c, args)
+	err := c.mem.Settle()
+	out := slices.Clone(c.mem.Output())
+	now := w.now()
+	switch {
+	case err == nil && strings.HasPrefix(string(out), "-MISCONF "):
+		w.refused(c, out, frozen)
+		return
+	case err == nil && !w.foresees(c, now, out) && w.foresees(c, frozen, out):
+		now = frozen
+		total.frozen.Add(1)
+	}
+	w.runNextAt(c, now)
 	w.arrived(c, out)
 }
 
+// foresees says whether the model answers c's command with out at T.
+func (w *world) foresees(c *client, t int64, out []byte) bool {
+	call := w.dryRun(c, t)
+	return len(call.reply) == len(out) && sameReply(call, string(out))
+}
+
+// dryRun only looks what c's command would do at T.
+func (w *world) dryRun(c *client, t int64) *call {
+	st, db := w.history.now, c.db
+	return run(&st, t, &db, c.sent[0])
+}
+
+// refused checks that what was refused may be: what only reads is answered
+// always, and so are calls of Hapax's own commands that write nothing.
+func (w *world) refused(c *client, out []byte, frozen int64) {
+	w.note("%d< %q", c.id, brief(out))
+	switch name := c.sent[0][0]; {
+	case onlyReads[name]:
+		w.fail("client %d: %s only reads, and was refused", c.id, short(c.sent[0]))
+	case nativeCommands[name] != nil && !w.dryRun(c, w.now()).wrote && !w.dryRun(c, frozen).wrote:
+		w.fail("client %d: %s writes nothing, and was refused", c.id, short(c.sent[0]))
+	}
+	c.sent = nil
+	total.refused.Add(1)
+}
+
+var onlyReads = map[string]bool{"GET": true, "MGET": true, "STRLEN": true, "EXISTS": true, "TYPE": true,
+	"PTTL": true, "PEXPIRETIME": true, "KEYS": true, "SELECT": true, "PING": true}
+
+// runAll lets the model run what the server did, or will before anything else.
+func (w *world) runAll(c *client) {
+	for len(c.sent) > 0 {
+		w.runNext(c)
+	}
+}
+
 // runNext lets the model run what the server just ran for c.
-func (w *world) runNext(c *client) {
+func (w *world) runNext(c *client) { w.runNextAt(c, w.now()) }
+
+func (w *world) runNextAt(c *client, t int64) {
 	args := c.sent[0]
 	c.sent = c.sent[1:]
 	total.run.Add(1)
-	call := run(&w.history.now, w.now(), &c.db, args)
+	call := run(&w.history.now, t, &c.db, args)
 	c.expected = append(c.expected, answer{call, w.history.add(call), w.ledger.ran(call)})
 	c.bytes += len(call.reply)
 }
@@ -59,9 +133,7 @@ func (w *world) runNext(c *client) {
 func (w *world) settle(c *client) error {
 	w.t.Helper()
 	w.note("%d settles", c.id)
-	for len(c.sent) > 0 {
-		w.runNext(c) // nobody comes between
-	}
+	w.runAll(c)
 	err := c.mem.Settle()
 	w.collect(c)
 	if err == nil && len(c.expected) > 0 {
@@ -140,9 +212,7 @@ func sortedItems(reply string) []string {
 func (w *world) do(c *client, args ...string) string {
 	w.t.Helper()
 	w.send(c, args...)
-	for len(c.sent) > 0 {
-		w.runNext(c)
-	}
+	w.runAll(c)
 	reply := ""
 	for _, a := range c.expected {
 		reply = a.c.reply

@@ -85,7 +85,6 @@ func modelRename(c *call, onlyFree bool) bool {
 }
 
 func modelCopy(c *call) {
-	c.grows = true
 	from, to, db := c.args[1], c.args[2], *c.db
 	if n, ok := c.option("DB"); ok {
 		db = int(n)

@@ -49,7 +49,6 @@ func unpackIdem(e entry) (r idemRecord, ok bool) {
 }
 
 func modelIdem(c *call) {
-	c.grows = true
 	e, live := c.find(c.args[1])
 	var r idemRecord
 	if live {
@@ -95,7 +94,6 @@ func (c *call) complete(live bool, r idemRecord, deadline int64) {
 const onceMark = "\xF1ON\x01"
 
 func modelOnce(c *call) {
-	c.grows = true
 	e, live := c.find(c.args[1])
 	switch {
 	case !live:
@@ -122,7 +120,6 @@ func ceilDiv(a, b *big.Int) *big.Int {
 // modelLimit counts moments in parts of 1/limit of a millisecond, as numbers of
 // any size.
 func modelLimit(c *call) {
-	c.grows = true
 	limit, window, cost := c.number(2), c.number(3), int64(1)
 	if len(c.args) > 4 {
 		cost = c.number(4)

@@ -16,7 +16,6 @@ var stringCommands = map[string]func(c *call){
 	"MSETNX": modelMSetNX,
 	"APPEND": modelAppend,
 	"SETRANGE": func(c *call) {
-		c.grows = true
 		e, _ := c.find(c.args[1])
 		at, b := int(c.number(2)), c.args[3]
 		if b == "" {
@@ -42,7 +41,6 @@ var stringCommands = map[string]func(c *call){
 }
 
 func modelSet(c *call) {
-	c.grows = true
 	name := c.args[1]
 	old, had := c.find(name)
 	deadline := c.deadlineOption()
@@ -74,7 +72,6 @@ func (c *call) write(name, value string, deadline int64, had bool) {
 }
 
 func modelSetNX(c *call) {
-	c.grows = true
 	_, had := c.find(c.args[1])
 	if !had {
 		c.put(c.args[1], entry{value: c.args[2]})
@@ -83,7 +80,6 @@ func modelSetNX(c *call) {
 }
 
 func modelGetSet(c *call) {
-	c.grows = true
 	c.found(c.find(c.args[1]))
 	c.put(c.args[1], entry{value: c.args[2]})
 }
@@ -129,7 +125,6 @@ func modelMGet(c *call) {
 }
 
 func modelMSet(c *call) {
-	c.grows = true
 	for i := 1; i < len(c.args); i += 2 {
 		c.put(c.args[i], entry{value: c.args[i+1]})
 	}
@@ -137,7 +132,6 @@ func modelMSet(c *call) {
 }
 
 func modelMSetNX(c *call) {
-	c.grows = true
 	any := false
 	for i := 1; i < len(c.args); i += 2 {
 		_, had := c.find(c.args[i])
@@ -150,7 +144,6 @@ func modelMSetNX(c *call) {
 }
 
 func modelAppend(c *call) {
-	c.grows = true
 	e, had := c.find(c.args[1])
 	v := e.value + c.args[2]
 	if !had || c.args[2] != "" {
@@ -160,7 +153,6 @@ func modelAppend(c *call) {
 }
 
 func modelAdd(c *call, by int64) {
-	c.grows = true
 	e, had := c.find(c.args[1])
 	n := int64(0)
 	if had {

@@ -92,7 +92,6 @@ type call struct {
 	whole     [databases]bool // databases that it speaks of as a whole
 	gone      int64           // the latest deadline that it took for passed
 	wrote     bool
-	grows     bool // it may be refused while the disk is full
 }
 
 // run executes args. now is T.

@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/hapaxkv/hapax/internal/engine"
 	"github.com/hapaxkv/hapax/internal/vfs"
 	"github.com/hapaxkv/hapax/internal/wal"
 )
@@ -70,6 +71,9 @@ func (r *random) choose() {
 		policy:       policies[r.rnd.IntN(len(policies))],
 		segmentBytes: 8 << 10 << r.rnd.IntN(3),
 	}
+	if r.rnd.IntN(3) == 0 {
+		r.o.rules = engine.CheckpointRules{LogMinBytes: 4 << 10, LogGrowthPercent: 100}
+	}
 	r.note("options %+v", r.o)
 }
 
@@ -96,26 +100,43 @@ func (r *random) round() {
 
 // plan decides how the machine fails in this round, if it does.
 func (r *random) plan() {
-	switch r.rnd.IntN(4) {
-	case 0:
-		n := r.rnd.IntN(80)
+	switch r.rnd.IntN(8) {
+	case 0, 1:
+		n := r.rnd.IntN(120)
 		r.note("the machine stops after %d operations", n)
 		r.fs.HaltAfter(n)
-	case 1:
+	case 2, 3:
 		r.fault()
+	case 4:
+		r.fillDisk()
 	}
 }
 
-// fault makes one operation fail.
+// fault makes one operation fail, for good or for once.
 func (r *random) fault() {
 	ops := []vfs.Op{vfs.OpWrite, vfs.OpSync, vfs.OpRename, vfs.OpSyncDir, vfs.OpCreate, vfs.OpRemove, vfs.OpTruncate, vfs.OpOpen, vfs.OpRead}
 	errs := []error{syscall.EIO, syscall.EIO, syscall.ENOSPC}
-	f := vfs.Fault{Op: ops[r.rnd.IntN(len(ops))], Nth: 1 + r.rnd.IntN(30), Err: errs[r.rnd.IntN(len(errs))], ShortBytes: r.rnd.IntN(2000)}
-	if f.Op != vfs.OpWrite {
-		f.ShortBytes = 0
+	f := vfs.Fault{Op: ops[r.rnd.IntN(len(ops))], Nth: 1 + r.rnd.IntN(40), Err: errs[r.rnd.IntN(len(errs))]}
+	if f.Op == vfs.OpWrite {
+		f.ShortBytes = r.rnd.IntN(2000)
 	}
+	r.inject(f)
+}
+
+// fillDisk makes every new file fail, as a full disk does, until the round ends
+// or there is room again.
+func (r *random) fillDisk() {
+	r.inject(vfs.Fault{Op: vfs.OpCreate, Nth: 1 + r.rnd.IntN(6), Err: syscall.ENOSPC, Sticky: true})
+}
+
+func (r *random) inject(f vfs.Fault) {
 	r.note("fault %v in call %d of %x, after %d bytes", f.Err, f.Nth, f.Op, f.ShortBytes)
 	total.faults.Add(1)
+	r.faulty = true
+	if f.Err == syscall.ENOSPC {
+		r.settleAll()
+		r.full = true
+	}
 	r.fs.Inject(f)
 }
 
@@ -163,7 +184,7 @@ func (r *random) elapse() {
 
 func (r *random) step() {
 	c := r.clients[r.rnd.IntN(len(r.clients))]
-	switch n := r.rnd.IntN(20); {
+	switch n := r.rnd.IntN(24); {
 	case n < 9:
 		r.send(c, r.gen.next()...)
 	case n < 12:
@@ -176,12 +197,37 @@ func (r *random) step() {
 		r.settleAll()
 	case n < 16:
 		r.commit()
-	case n < 17:
-		r.expire()
+	case n < 21:
+		r.background()
 	default:
 		r.tick()
 	}
 	r.collectAll()
+}
+
+// background is what the server does by itself.
+func (r *random) background() {
+	switch r.rnd.IntN(12) {
+	case 0:
+		r.expire()
+	case 1:
+		r.sync()
+	case 2:
+		r.cron()
+	case 3:
+		if r.rnd.IntN(4) == 0 {
+			r.note("cancel: %t", r.eng.CancelSnapshot())
+		}
+	case 4:
+		if r.full && r.rnd.IntN(3) == 0 {
+			r.note("the disk has room again")
+			r.fs.Clear()
+		}
+	case 5, 6:
+		r.startSnapshot()
+	default:
+		r.stepSnapshot(1 + r.rnd.IntN(12))
+	}
 }
 
 // tick lets time pass.

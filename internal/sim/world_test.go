@@ -30,6 +30,7 @@ type options struct {
 	policy       wal.Policy
 	segmentBytes int64
 	memoryOnly   bool // appendonly no
+	rules        engine.CheckpointRules
 }
 
 // world is one server with its clients, machine and disk, on one goroutine and
@@ -49,6 +50,8 @@ type world struct {
 	history history
 	ledger  ledger
 
+	faulty bool  // something was made to fail since the last start
+	full   bool  // the disk may be full, so that writes are refused
 	lastT  int64 // T as it was read last
 	events []string
 	trace  hash.Hash64
@@ -101,7 +104,7 @@ func (w *world) open() error {
 		FS: w.fs, Dir: dataDir, Log: !w.o.memoryOnly, SegmentBytes: w.o.segmentBytes, Policy: w.o.policy,
 		Shards: w.o.shards, Databases: databases, Clock: clock.New(w.source, nil),
 		Logf:   func(format string, args ...any) { w.note("  log: "+format, args...) },
-		Inline: true, Salt: w.nextSalt,
+		Inline: true, Salt: w.nextSalt, LoadWorkers: 1, Rules: w.o.rules,
 	})
 	if err != nil {
 		return err
@@ -179,7 +182,7 @@ func (w *world) replaceDisk(how crash) {
 			w.ledger.lost()
 		}
 	}
-	w.fs = vfs.NewFaulty(w.mem)
+	w.fs, w.faulty, w.full = vfs.NewFaulty(w.mem), false, false
 }
 
 // recover starts the server after a crash and checks what it found.
