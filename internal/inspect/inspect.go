@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -35,6 +34,7 @@ const lockName = "hapax.lock"
 const snapshotSuffix = ".hsnap"
 
 // Target is what is looked at: a data directory, or the file of one snapshot.
+// For what only reads, FS is vfs.ReadOnly.
 type Target struct {
 	FS   vfs.FS
 	Path string
@@ -67,13 +67,9 @@ func (t *Target) progress(what string) func(done, total int64) {
 // inUse says whether a server holds the directory now. The lock is given back
 // at once: a server may start beside whoever only reads.
 func (t *Target) inUse() bool {
-	names, err := t.FS.List(t.Path)
-	if err != nil || !slices.Contains(names, lockName) {
-		return false // no server was ever here
-	}
 	lock, err := t.FS.Lock(path.Join(t.Path, lockName))
 	if err != nil {
-		return errors.Is(err, vfs.ErrLocked)
+		return errors.Is(err, vfs.ErrLocked) // anything else: no server was ever here
 	}
 	_ = lock.Close() // nothing was written to it
 	return false

@@ -40,22 +40,20 @@ func (s *snapshotProof) Pieces(p []snapshot.Piece) error {
 	return nil
 }
 
-// Record implements snapshot.Sink.
+// Record implements snapshot.Sink. LSNs of pieces never decrease, so the places
+// that do not hold the effect of a record come before all others. A swap of
+// databases is in no piece: they go by their names at the beginning.
 func (s *snapshotProof) Record(lsn wal.LSN, tMilli int64, o *op.Op) error {
 	at := Place{File: s.file, LSN: lsn, TMilli: tMilli}
-	// LSNs of pieces never decrease, so those that miss the record come first.
-	n := sort.Search(len(s.pieces), func(i int) bool { return s.pieces[i].LSN >= lsn })
-	end := uint64(0)
-	if n > 0 {
+	end := uint64(0) // the first place that holds the effect
+	if n := sort.Search(len(s.pieces), func(i int) bool { return s.pieces[i].LSN >= lsn }); n > 0 {
 		end = s.pieces[n-1].End
 	}
-	if n == len(s.pieces) {
-		s.record(at, o)
-		return nil
-	}
 	switch o.Code {
-	case op.FlushDB, op.FlushAll, op.SwapDB:
-		s.splitRecord(at, o, end)
+	case op.FlushDB, op.FlushAll:
+		s.flushBefore(at, o, end)
+	case op.SwapDB, op.Tick:
+		s.record(at, o)
 	default:
 		if s.placeOf(o.Key, &s.header.HashSecrets) < end {
 			s.record(at, o)
@@ -64,8 +62,8 @@ func (s *snapshotProof) Record(lsn wal.LSN, tMilli int64, o *op.Op) error {
 	return nil
 }
 
-// splitRecord applies a record about whole databases to the places before end.
-func (s *snapshotProof) splitRecord(at Place, o *op.Op, end uint64) {
+// flushBefore empties databases of what is before a place.
+func (s *snapshotProof) flushBefore(at Place, o *op.Op, end uint64) {
 	behind := map[int]map[string]claim{}
 	for db, claims := range s.dbs {
 		for key, c := range claims {
@@ -76,8 +74,7 @@ func (s *snapshotProof) splitRecord(at Place, o *op.Op, end uint64) {
 				behind[db] = map[string]claim{}
 			}
 			behind[db][key] = c
-			delete(claims, key)
-			s.size--
+			s.drop(db, []byte(key))
 		}
 	}
 	s.record(at, o)

@@ -62,7 +62,7 @@ func (l *lines) addManifest(m *engine.Manifest, inUse bool) {
 		if m.LogID != 0 {
 			log = fmt.Sprintf("log %016x from segment %d on", m.LogID, m.FirstSegment)
 		}
-		l.add("%s: %s, synced up to record %d, T %s", engine.ManifestName, log, m.ReachLSN, milliTime(m.ReachT))
+		l.add("%s: %s, safe up to record %d", engine.ManifestName, log, m.ReachLSN)
 	}
 	if inUse {
 		l.add("note: a server holds this directory; its last writes may be missing here or look torn")
@@ -145,6 +145,10 @@ func (r *StatReport) WriteText(w io.Writer) error {
 		for _, s := range r.Segments {
 			if s.Skipped {
 				l.add("  %s: from record %d, not needed, %s", s.Name, s.FirstLSN, sizeText(s.SizeBytes))
+				continue
+			}
+			if s.Frames == 0 {
+				l.add("  %s: empty, %s", s.Name, sizeText(s.SizeBytes))
 				continue
 			}
 			l.add("  %s: from record %d, %s in %s, %s of %s", s.Name, s.FirstLSN, counted(s.Records, "record"),
