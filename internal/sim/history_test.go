@@ -1,5 +1,7 @@
 package sim
 
+import "maps"
+
 // What a crash may leave is one of the states the store went through, as the
 // log is one order of events and its beginning survives. Which ones are
 // allowed is bounded by what clients were told:
@@ -100,4 +102,12 @@ func (h *history) restartAt(fits []step, t int64) {
 	h.lastOf, h.wholeOf = [databases]int{}, [databases]int{}
 	h.kill = promise{h.first, t} // a start makes durable what it finds
 	h.power = h.kill
+}
+
+// copy is independent of h; states are never edited.
+func (h *history) copy() history {
+	c := *h
+	c.steps = append([]step(nil), h.steps...)
+	c.last = maps.Clone(h.last)
+	return c
 }

@@ -315,3 +315,7 @@ func (w *world) difference(got *state, must int, now int64) string {
 	show(fmt.Sprintf("step %d, the last", h.top()), &h.steps[len(h.steps)-1].state)
 	return b.String()
 }
+
+// copyOfClock stands where c stands. Only the wall clock counts in a world
+// without a server.
+func copyOfClock(c *clock.Manual) *clock.Manual { return clock.NewManual(c.WallMilli()) }
