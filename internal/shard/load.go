@@ -84,21 +84,30 @@ func (l *Loader) insertRun(sh *shard, entries []op.Op, keys []Key) error {
 	rec := ks.rec(keys[0].Slot)
 	ks.presize(rec, len(keys))
 	for i := range keys {
-		k, o := &keys[i], &entries[i]
-		if o.Code != op.Put {
-			return &LoadError{fmt.Sprintf("an entry has opcode %d", o.Code)}
-		}
-		var c cell
-		if rec.word != 0 && ks.find(ks.leaf(rec.word, position(k.Hash)), k, &c) {
-			return &LoadError{fmt.Sprintf("key %.64q is there twice", k.Bytes)}
-		}
-		if why, err := ks.applyPut(k, rec, o, &c, false); err != nil {
+		if err := ks.load(&keys[i], rec, &entries[i]); err != nil {
+			if rec.keys == 0 {
+				ks.tidy(rec, 0) // an empty slot keeps no segment
+			}
 			return err
-		} else if why != "" {
-			return &LoadError{why}
 		}
 	}
 	return nil
+}
+
+// load adds one entry of a snapshot.
+func (ks *keyspace) load(k *Key, rec *slotRec, o *op.Op) error {
+	if o.Code != op.Put {
+		return &LoadError{fmt.Sprintf("an entry has opcode %d", o.Code)}
+	}
+	var c cell
+	if rec.word != 0 && ks.find(ks.leaf(rec.word, position(k.Hash)), k, &c) {
+		return &LoadError{fmt.Sprintf("key %.64q is there twice", k.Bytes)}
+	}
+	why, err := ks.applyPut(k, rec, o, &c, false)
+	if why != "" {
+		return &LoadError{why}
+	}
+	return err
 }
 
 // presize makes the slot's segment as large as n more entries need, as far as

@@ -22,6 +22,7 @@ type model struct {
 	tx   *Tx
 	now  int64
 	dbs  []map[string]stored
+	hot  bool // nearly all keys in one slot
 
 	// What the record being appended may not have changed yet (I1).
 	watchDB  int
@@ -69,6 +70,9 @@ func (m *model) appended(rec []byte) {
 func (m *model) n(bound int) int { return int(m.next() % uint32(bound)) }
 
 func (m *model) key() string {
+	if m.hot && m.n(10) != 0 {
+		return fmt.Sprintf("{tag}%d", m.n(400))
+	}
 	switch m.n(20) {
 	case 0:
 		return ""

@@ -118,7 +118,7 @@ func (n *seen) count(k *taken, l *memLog) {
 // its first piece to its last, is the store as of the last piece: nothing is
 // missing, twice, or from another moment. What comes behind applies strictly.
 func TestWalkModel(t *testing.T) {
-	seeds := 60
+	seeds := 40
 	if testing.Short() || raceEnabled {
 		seeds = 12
 	}
@@ -142,7 +142,8 @@ func walkModel(t *testing.T, shards int, seed uint64, n *seen) {
 	const databases = 3
 	rnd := newRand(seed)
 	m := newModel(t, shards, databases, rnd.Uint32)
-	for range rnd.IntN(500) {
+	m.hot = seed%2 == 1
+	for range rnd.IntN(800) {
 		m.step()
 	}
 	k := &taken{secrets: secrets}
