@@ -34,10 +34,10 @@ func TestMain(m *testing.M) {
 var total counts
 
 type counts struct {
-	seeds, restarts, kills, powerCuts  atomic.Int64
-	recoveryCrashes                    atomic.Int64
-	snapshots, faults                  atomic.Int64
-	run, acknowledged, refused, frozen atomic.Int64
+	seeds, restarts, kills, powerCuts atomic.Int64
+	recoveryCrashes                   atomic.Int64
+	snapshots, faults                 atomic.Int64
+	run, acknowledged, refused        atomic.Int64
 }
 
 func (c *counts) String() string {

@@ -244,6 +244,9 @@ func (w *world) checkRecovered(how crash) {
 	if len(fits) == 0 {
 		w.fail("what was recovered is no state that may be left:\n%s", w.difference(&got, must.step, now))
 	}
+	if *traceFlag {
+		w.t.Logf("%d states fit, in the store:\n%s", len(fits), strings.Join(got.lines(0), "\n"))
+	}
 	h.restartAt(fits, must.t)
 }
 
@@ -275,7 +278,7 @@ func sameAlive(a, b *state, now int64) bool {
 			if e.deadline != 0 && e.deadline <= now {
 				continue
 			}
-			if b[db][name] != e {
+			if other, there := b[db][name]; !there || other != e {
 				return false
 			}
 			n++
