@@ -3,6 +3,7 @@ package inspect
 import (
 	"errors"
 	"path"
+	"slices"
 
 	"github.com/hapaxkv/hapax/internal/engine"
 	"github.com/hapaxkv/hapax/internal/op"
@@ -17,8 +18,8 @@ type base struct {
 	guess bool
 }
 
-// bases are where the log may be read from, best first: the oldest good
-// snapshot; but the first record, when no snapshot came before the only one.
+// bases are where the log may be read from, best first: the first record, when
+// no snapshot came before the only one; the oldest good snapshot.
 func (r *CheckReport) bases() []base {
 	var out []base
 	if r.Manifest == nil || len(r.Manifest.Snapshots) == 0 {
@@ -27,12 +28,15 @@ func (r *CheckReport) bases() []base {
 	if len(r.Manifest.Snapshots) == 1 && r.Manifest.FirstSegment <= 1 {
 		out = append(out, base{proof: newProof(), guess: true})
 	}
-	for i := len(r.Snapshots) - 1; i >= 0; i-- {
-		if s := &r.Snapshots[i]; s.Good {
-			return append(out, base{lsn: s.Info.LastLSN, proof: s.proof.proof})
-		}
+	good := slices.DeleteFunc(slices.Clone(r.Snapshots), func(s SnapshotReport) bool { return !s.Good })
+	if len(good) == 0 {
+		return out
 	}
-	return out
+	s := good[len(good)-1]
+	if r.Manifest.LogID == 0 {
+		s = good[0] // no log leads from an older one to it
+	}
+	return append(out, base{lsn: s.Info.LastLSN, proof: s.proof.proof})
 }
 
 // checkLog reads the log from the first base that it reaches back to.
@@ -75,7 +79,7 @@ func (t *Target) followLog(r *CheckReport, b *base) (LogReport, error) {
 	pass := func(next wal.LSN) { // called with ascending LSNs: all records below were seen
 		for i := len(r.Snapshots) - 1; i >= 0; i-- {
 			s := &r.Snapshots[i]
-			if s.Good && s.proof.proof != b.proof && !s.compared && s.Info.LastLSN < next {
+			if s.Good && s.proof.proof != b.proof && !s.compared && s.Info.LastLSN >= b.lsn && s.Info.LastLSN < next {
 				s.compared = true
 				b.proof.compare(s.proof, s.Info.LastT)
 				s.proof.dbs = nil // it is not needed any more
@@ -104,17 +108,23 @@ func (t *Target) followLog(r *CheckReport, b *base) (LogReport, error) {
 
 // logProblem says what is wrong with the log, and whether a start minds.
 func (t *Target) logProblem(r *CheckReport, b *base, err error) {
+	var damage *wal.DamageError
 	do := "restore a backup, or see what hapax-server repair " + t.Path + " can keep"
+	switch {
+	case errors.As(err, &damage) && damage.Kind == wal.DamageVersion:
+		do = damage.Advice()
+	case damage != nil:
+		do = damage.Advice() + "; or see what hapax-server repair " + t.Path + " can keep"
+	}
 	if len(r.Snapshots) > 0 && r.Snapshots[0].Good && r.Snapshots[0].Info.LastLSN > b.lsn {
 		if _, err := wal.Inspect(t.logOptions(r.Manifest, r.Snapshots[0].Info.LastLSN), skip, nil); err == nil {
 			do = "a start does not need this part, it goes on behind " + r.Snapshots[0].File +
 				"; but the snapshot before it is worth nothing now: take another one soon"
 		}
 	}
-	var damage *wal.DamageError
 	var record *RecordError
 	switch {
-	case errors.As(err, &damage):
+	case damage != nil:
 		r.problem(path.Join(engine.WALDir, damage.Segment), damage.Offset, damage.Reason, do)
 	case errors.As(err, &record):
 		r.problem(path.Join(engine.WALDir, record.Segment), record.Offset, record.Error(), do)

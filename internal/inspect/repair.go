@@ -110,7 +110,9 @@ func Repair(t *Target, o RepairOptions) (report *RepairReport, err error) {
 }
 
 // empty says whether nothing is kept.
-func (r *repair) empty() bool { return r.log == logTaken && len(r.next.Snapshots) == 0 }
+func (r *repair) empty() bool {
+	return len(r.next.Snapshots) == 0 && (r.log == logTaken || r.log == logCut && r.last == 0)
+}
 
 func (r *repair) found(format string, args ...any) {
 	r.Needed = true
@@ -191,22 +193,24 @@ func (r *repair) doLog() error {
 	return nil
 }
 
+// cutLog cuts, and takes from what is left how the next start has to open it.
 func (r *repair) cutLog() error {
 	report, err := wal.Repair(r.logOptionsFor(r.newestLSN()), path.Join(r.Path, r.SaveDir))
 	if err != nil {
 		return err
 	}
 	r.did("cut the log behind record %d: %s copied to %s and taken away", report.LastLSN, sizeText(report.CutBytes), r.SaveDir)
-	r.Lost = nil
-	if report.LostRecords > 0 {
-		r.lost("%s behind record %d of the log that could still be read", counted(report.LostRecords, "record"), report.LastLSN)
+	r.cutLost(&report)
+	o := r.logOptionsFor(r.newestLSN())
+	o.LogID = 0 // where nothing was left another log was begun
+	left, err := wal.Inspect(o, skip, nil)
+	if err != nil {
+		return err
 	}
-	r.last, r.next.ReachLSN = report.LastLSN, report.LastLSN
+	r.next.LogID, r.next.ReachT = left.LogID, max(r.next.ReachT, left.LastT)
+	r.next.ReachLSN = report.LastLSN
 	if m := r.manifest; m != nil {
 		r.next.ReachLSN = min(m.ReachLSN, report.LastLSN)
-	}
-	if reach := r.reach(); reach > report.LastLSN {
-		r.lost("%s: the log was synced that far", lostRecords(report.LastLSN+1, reach))
 	}
 	return nil
 }

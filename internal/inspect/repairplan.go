@@ -119,16 +119,30 @@ func (r *repair) planLog() error {
 		r.keepLog(&report, 0)
 		return nil
 	}
+	oldest := len(r.good) - 1
+	if r.withoutLog() {
+		oldest = 0
+	}
 	var err error
-	for i := len(r.good) - 1; i >= 0; i-- {
+	for i := oldest; i >= 0; i-- {
 		var report wal.Report
-		if report, err = r.inspectLog(r.good[i].LastLSN); err == nil {
-			r.dropped = len(r.good) - 1 - i
+		report, err = r.inspectLog(r.good[i].LastLSN)
+		// From an older snapshot the log has to lead to the newest.
+		if err == nil && (i == 0 || report.LastLSN >= r.newestLSN()) {
+			r.dropped = oldest - i
 			r.keepLog(&report, r.good[i].LastLSN)
 			return nil
 		}
 	}
 	return r.planCut(err)
+}
+
+// withoutLog says whether the store was kept in snapshots alone.
+func (r *repair) withoutLog() bool {
+	if r.manifest != nil {
+		return r.manifest.LogID == 0
+	}
+	return len(r.segments()) == 0
 }
 
 // fromBeginning says whether the log may be the store by itself, though there
@@ -238,20 +252,31 @@ func (r *repair) planCut(err error) error {
 	if !errors.As(err, &damage) {
 		return fmt.Errorf("this cannot be repaired: %w", err)
 	}
-	if damage.Kind == wal.DamageVersion {
-		return err
-	}
 	r.found("%s, offset %d, after record %d: %s", path.Join(engine.WALDir, damage.Segment), damage.Offset, damage.After, damage.Reason)
 	r.dropped = max(len(r.good)-1, 0)
 	r.planNext()
-	if damage.After < r.newestLSN() || damage.After == 0 {
+	report, err := wal.Repair(r.logOptionsFor(r.newestLSN()), "")
+	switch {
+	case err == nil:
+		r.log = logCut
+		r.cutLost(&report)
+		return nil
+	case errors.As(err, &damage) && damage.Kind == wal.DamageForeign:
 		r.planTake()
 		return nil
 	}
-	r.log = logCut
-	r.last, r.next.ReachLSN = damage.After, damage.After
-	r.lost("everything behind record %d of the log", damage.After)
-	return nil
+	return err
+}
+
+// cutLost says what a cut of the log loses.
+func (r *repair) cutLost(report *wal.RepairReport) {
+	r.Lost, r.last = nil, report.LastLSN
+	if report.LostRecords > 0 {
+		r.lost("%s behind record %d of the log that could still be read", counted(report.LostRecords, "record"), report.LastLSN)
+	}
+	if reach := r.reach(); reach > report.LastLSN {
+		r.lost("%s: the store was safe that far", lostRecords(report.LastLSN+1, reach))
+	}
 }
 
 // planNext begins the manifest of a store whose log changes.
@@ -285,7 +310,7 @@ func (r *repair) kept() string {
 		text = fmt.Sprintf("%s (%s, as of record %d)", snapshotFile(r.good[0].ID), counted(r.infos[0].Keys, "key"), r.good[0].LastLSN)
 	}
 	switch {
-	case r.log == logTaken:
+	case r.log == logTaken, r.last == r.newestLSN():
 	case len(r.next.Snapshots) == 0:
 		text = fmt.Sprintf("the log up to record %d", r.last)
 	default:

@@ -45,9 +45,12 @@ type DamageError struct {
 	Reason  string
 }
 
+// Advice is what to do about it.
+func (e *DamageError) Advice() string { return damageAdvice[e.Kind] }
+
 // Error implements error.
 func (e *DamageError) Error() string {
 	return fmt.Sprintf("log damaged: %s, offset %d, after record %d: %s. Nothing was changed. "+
 		"To go on, %s; copy the whole directory %s before trying anything else",
-		path.Join(e.Dir, e.Segment), e.Offset, e.After, e.Reason, damageAdvice[e.Kind], e.Dir)
+		path.Join(e.Dir, e.Segment), e.Offset, e.After, e.Reason, e.Advice(), e.Dir)
 }

@@ -42,8 +42,10 @@ func Repair(o Options, saveDir string) (RepairReport, error) {
 	report, err := Inspect(o, func(*Found) error { return nil }, nil)
 	if err == nil {
 		// A repair before this one may have failed to sync the directory.
-		if err := o.FS.SyncDir(o.Dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return RepairReport{}, fmt.Errorf("log directory: %w", err)
+		if saveDir != "" {
+			if err := o.FS.SyncDir(o.Dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return RepairReport{}, fmt.Errorf("log directory: %w", err)
+			}
 		}
 		return RepairReport{LastLSN: max(report.LastLSN, o.FirstLSN-1)}, nil
 	}
@@ -59,6 +61,9 @@ func Repair(o Options, saveDir string) (RepairReport, error) {
 		return RepairReport{}, err
 	}
 	out := RepairReport{Damage: damage, LastLSN: p.last, LostRecords: p.lost}
+	if saveDir == "" {
+		return out, nil
+	}
 	if err := p.do(saveDir, &out); err != nil {
 		return out, fmt.Errorf("repairing the log: %w", err)
 	}

@@ -1,0 +1,350 @@
+package inspect
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hapaxkv/hapax/internal/engine"
+	"github.com/hapaxkv/hapax/internal/vfs"
+	"github.com/hapaxkv/hapax/internal/wal"
+)
+
+// story is a directory whose every record is known.
+type story struct {
+	fs     *vfs.Mem
+	writes []string // of record i+1: key=value
+	m      *engine.Manifest
+}
+
+// tell writes a directory: rounds of records with a snapshot after each but
+// the last.
+func tell(t *testing.T, rounds int) *story {
+	t.Helper()
+	st := &story{fs: vfs.NewMem()}
+	s := start(t, st.fs)
+	for round := range rounds {
+		for i := range 60 {
+			key, value := fmt.Sprintf("key%d", i*7%50), fmt.Sprintf("%d-%d-%s", round, i, strings.Repeat("v", 90))
+			s.set(0, key, value)
+			s.sync()
+			st.writes = append(st.writes, key+"="+value)
+		}
+		if round < rounds-1 {
+			s.save(nil)
+		}
+	}
+	require.Equal(t, wal.LSN(len(st.writes)), s.Last())
+	s.stop()
+	st.m = manifestOf(t, st.fs)
+	return st
+}
+
+// at is the store as of a record.
+func (st *story) at(lsn wal.LSN) map[string]string {
+	out := map[string]string{}
+	for _, w := range st.writes[:lsn] {
+		key, value, _ := strings.Cut(w, "=")
+		out[key] = value
+	}
+	return out
+}
+
+// holds starts a server on what is in fsys and wants the store as of lsn.
+func (st *story) holds(t *testing.T, fsys vfs.FS, lsn wal.LSN) {
+	t.Helper()
+	s := start(t, fsys)
+	want := st.at(lsn)
+	for i := range 50 {
+		key := fmt.Sprintf("key%d", i)
+		value, ok := s.get(0, key)
+		expected, there := want[key]
+		require.Equal(t, there, ok, "%s as of record %d", key, lsn)
+		require.Equal(t, expected, value, "%s as of record %d", key, lsn)
+	}
+	s.set(1, "written", "afterwards")
+	s.sync()
+	s.stop()
+	requireGood(t, check(t, fsys, dir))
+}
+
+func (st *story) segments(t *testing.T, fsys vfs.FS) []string {
+	t.Helper()
+	names, err := fsys.List(path.Join(dir, engine.WALDir))
+	require.NoError(t, err)
+	return names
+}
+
+func (st *story) snapshot(i int) string { return path.Join(dir, snapshotFile(st.m.Snapshots[i].ID)) }
+
+// last is how many records the whole story has.
+func (st *story) last() wal.LSN { return wal.LSN(len(st.writes)) }
+
+// breakage is a way to break a story, and what a repair has to keep of it.
+type breakage struct {
+	name  string
+	harm  func(t *testing.T, st *story, fsys vfs.FS)
+	kept  func(st *story) wal.LSN
+	lost  string // in the report; "" is nothing
+	empty bool   // nothing can be kept
+	// starts: a server would start by itself.
+	starts bool
+}
+
+func everything(st *story) wal.LSN { return st.last() }
+
+func damageRecord(lsn func(st *story) wal.LSN) func(t *testing.T, st *story, fsys vfs.FS) {
+	return func(t *testing.T, st *story, fsys vfs.FS) {
+		t.Helper()
+		f := offsetOfRecord(t, fsys, st.m, lsn(st))
+		damage(t, fsys, path.Join(dir, f.Segment), f.Offset+80)
+	}
+}
+
+var breakages = []breakage{
+	{name: "newest snapshot", harm: func(t *testing.T, st *story, fsys vfs.FS) { damage(t, fsys, st.snapshot(0), 300) },
+		kept: everything, starts: true},
+	{name: "older snapshot", harm: func(t *testing.T, st *story, fsys vfs.FS) { damage(t, fsys, st.snapshot(1), 300) },
+		kept: everything, starts: true},
+	{name: "newest snapshot missing", harm: func(t *testing.T, st *story, fsys vfs.FS) { require.NoError(t, fsys.Remove(st.snapshot(0))) },
+		kept: everything, starts: true},
+	{name: "both snapshots", harm: func(t *testing.T, st *story, fsys vfs.FS) {
+		damage(t, fsys, st.snapshot(0), 300)
+		damage(t, fsys, st.snapshot(1), 300)
+	}, kept: func(*story) wal.LSN { return 0 }, lost: "all keys", empty: true},
+	{name: "manifest damaged", harm: func(t *testing.T, st *story, fsys vfs.FS) {
+		damage(t, fsys, path.Join(dir, engine.ManifestName), 20)
+	}, kept: everything},
+	{name: "manifest missing", harm: func(t *testing.T, st *story, fsys vfs.FS) {
+		require.NoError(t, fsys.Remove(path.Join(dir, engine.ManifestName)))
+	}, kept: everything},
+	{name: "manifest and newest snapshot", harm: func(t *testing.T, st *story, fsys vfs.FS) {
+		damage(t, fsys, path.Join(dir, engine.ManifestName), 20)
+		damage(t, fsys, st.snapshot(0), 300)
+	}, kept: everything},
+	{name: "log between the snapshots", harm: damageRecord(func(st *story) wal.LSN { return st.m.Snapshots[1].LastLSN + 5 }),
+		kept: everything, starts: true},
+	{name: "log behind the newest snapshot", harm: damageRecord(func(st *story) wal.LSN { return st.m.Snapshots[0].LastLSN + 5 }),
+		kept: func(st *story) wal.LSN { return st.m.Snapshots[0].LastLSN + 4 }, lost: "records behind record"},
+	{name: "log and newest snapshot", harm: func(t *testing.T, st *story, fsys vfs.FS) {
+		damageRecord(func(st *story) wal.LSN { return st.m.Snapshots[1].LastLSN + 5 })(t, st, fsys)
+		damage(t, fsys, st.snapshot(0), 300)
+	}, kept: func(st *story) wal.LSN { return st.m.Snapshots[1].LastLSN + 4 }, lost: "records behind record"},
+	{name: "a segment behind the newest snapshot is missing", harm: func(t *testing.T, st *story, fsys vfs.FS) {
+		f := offsetOfRecord(t, fsys, st.m, st.m.Snapshots[0].LastLSN+20)
+		require.NoError(t, fsys.Remove(path.Join(dir, f.Segment)))
+	}, kept: func(st *story) wal.LSN { return 0 }, lost: "behind record"},
+	{name: "the log is gone", harm: func(t *testing.T, st *story, fsys vfs.FS) {
+		for _, name := range st.segments(t, fsys) {
+			require.NoError(t, fsys.Remove(path.Join(dir, engine.WALDir, name)))
+		}
+	}, kept: func(st *story) wal.LSN { return st.m.Snapshots[0].LastLSN }, lost: "records 121 to 180"},
+	{name: "another log", harm: func(t *testing.T, st *story, fsys vfs.FS) {
+		other := tell(t, 3)
+		for _, name := range st.segments(t, fsys) {
+			require.NoError(t, fsys.Remove(path.Join(dir, engine.WALDir, name)))
+		}
+		for _, name := range other.segments(t, other.fs) {
+			require.NoError(t, copyFile(other.fs, path.Join(dir, engine.WALDir, name), fsys,
+				path.Join(dir, engine.WALDir, name), func(int64, int64) {}))
+		}
+	}, kept: func(st *story) wal.LSN { return st.m.Snapshots[0].LastLSN }, lost: "behind record 120"},
+	{name: "a foreign file", harm: func(t *testing.T, st *story, fsys vfs.FS) {
+		f, err := fsys.Create(path.Join(dir, engine.WALDir, "wal-x.seg"))
+		require.NoError(t, err)
+		_, err = f.WriteAt([]byte("not a segment"), 0)
+		require.NoError(t, err)
+		require.NoError(t, f.Sync())
+		require.NoError(t, f.Close())
+	}, kept: everything},
+}
+
+func repairIn(fsys vfs.FS, o RepairOptions) (*RepairReport, error) {
+	return Repair(target(fsys, dir), o)
+}
+
+// Each kind of damage: without a yes nothing changes; after the repair check
+// finds nothing, a server starts, and it holds what the report says.
+func TestRepair(t *testing.T) {
+	t.Parallel()
+	st := tell(t, 3)
+	for _, b := range breakages {
+		t.Run(b.name, func(t *testing.T) {
+			t.Parallel()
+			fsys := st.fs.Kill()
+			b.harm(t, st, fsys)
+			require.False(t, check(t, fsys, dir).Good())
+			if _, err := tryStart(t, fsys.Kill()); b.starts {
+				require.NoError(t, err)
+			} else {
+				require.Error(t, err)
+			}
+
+			counting := vfs.NewFaulty(fsys)
+			planned, err := repairIn(counting, RepairOptions{})
+			require.Zero(t, counting.Changes(), "a plan changes nothing")
+			require.True(t, planned.Needed)
+			require.False(t, planned.Done)
+			require.NotEmpty(t, planned.Found)
+			o := RepairOptions{Yes: true}
+			if b.empty {
+				require.ErrorIs(t, err, errNothingLeft)
+				_, err = repairIn(counting, o)
+				require.ErrorIs(t, err, errNothingLeft)
+				require.Zero(t, counting.Changes(), "an empty store needs more than a yes")
+				o.Empty = true
+			} else {
+				require.NoError(t, err)
+			}
+
+			done, err := repairIn(fsys, o)
+			require.NoError(t, err)
+			require.True(t, done.Done)
+			require.Equal(t, planned.Kept, done.Kept, "the plan was right")
+			require.Equal(t, planned.Lost, done.Lost, "the plan was right")
+			text := textOf(t, done.WriteText)
+			if b.lost == "" {
+				require.Contains(t, text, "lost: nothing\n")
+			} else {
+				require.Contains(t, strings.Join(done.Lost, "; "), b.lost)
+			}
+			requireGood(t, check(t, fsys, dir))
+			kept := b.kept(st)
+			if kept == 0 && !b.empty { // a segment is missing: as far as the one before it
+				require.Regexp(t, `log up to record \d+$`, done.Kept)
+				_, err := fmt.Sscanf(done.Kept[strings.LastIndex(done.Kept, " "):], "%d", &kept)
+				require.NoError(t, err)
+				require.GreaterOrEqual(t, kept, st.m.Snapshots[0].LastLSN)
+				require.Less(t, kept, st.last())
+			}
+			again, err := repairIn(fsys, RepairOptions{Yes: true})
+			require.NoError(t, err)
+			require.False(t, again.Needed, "nothing is left to repair")
+			st.holds(t, fsys, kept)
+		})
+	}
+}
+
+// Before a second snapshot the log is whole from its first record on: a
+// damaged snapshot costs nothing.
+func TestRepairWithTheLogAlone(t *testing.T) {
+	t.Parallel()
+	st := tell(t, 2)
+	require.Len(t, st.m.Snapshots, 1)
+	for _, manifest := range []bool{true, false} {
+		fsys := st.fs.Kill()
+		damage(t, fsys, st.snapshot(0), 300)
+		if !manifest {
+			require.NoError(t, fsys.Remove(path.Join(dir, engine.ManifestName)))
+		}
+		report, err := repairIn(fsys, RepairOptions{Yes: true})
+		require.NoError(t, err)
+		require.Empty(t, report.Lost)
+		requireGood(t, check(t, fsys, dir))
+		st.holds(t, fsys, st.last())
+	}
+}
+
+func TestNothingToRepair(t *testing.T) {
+	t.Parallel()
+	st := tell(t, 3)
+	counting := vfs.NewFaulty(st.fs)
+	report, err := repairIn(counting, RepairOptions{Yes: true, Empty: true})
+	require.NoError(t, err)
+	require.False(t, report.Needed)
+	require.Equal(t, "data: nothing to repair\n", textOf(t, report.WriteText))
+	require.Zero(t, counting.Changes())
+	st.holds(t, st.fs, st.last())
+
+	_, err = Repair(target(st.fs, "elsewhere"), RepairOptions{})
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.NoError(t, st.fs.MkdirAll("other"))
+	_, err = Repair(target(st.fs, "other"), RepairOptions{})
+	require.ErrorContains(t, err, "this is no data directory")
+}
+
+// A server that holds the directory keeps its files.
+func TestRepairRefusesADirectoryInUse(t *testing.T) {
+	t.Parallel()
+	fsys := vfs.NewMem()
+	s := start(t, fsys)
+	_, err := repairIn(fsys, RepairOptions{Yes: true})
+	require.ErrorIs(t, err, engine.ErrInUse)
+	s.stop()
+}
+
+// What is taken away has a copy, byte for byte.
+func TestRepairKeepsWhatItTakesAway(t *testing.T) {
+	t.Parallel()
+	st := tell(t, 3)
+	fsys := st.fs.Kill()
+	damage(t, fsys, st.snapshot(0), 300)
+	bad := content(t, fsys, st.snapshot(0))
+	manifest := content(t, fsys, path.Join(dir, engine.ManifestName))
+	report, err := repairIn(fsys, RepairOptions{Yes: true})
+	require.NoError(t, err)
+	require.Equal(t, "repair-1", report.SaveDir)
+	require.Equal(t, bad, content(t, fsys, path.Join(dir, "repair-1", path.Base(st.snapshot(0)))))
+	require.Equal(t, manifest, content(t, fsys, path.Join(dir, "repair-1", engine.ManifestName)))
+	damage(t, fsys, st.snapshot(1), 300)
+	report, err = repairIn(fsys, RepairOptions{Yes: true, Empty: true})
+	require.NoError(t, err)
+	require.Equal(t, "repair-2", report.SaveDir)
+}
+
+func content(t *testing.T, fsys vfs.FS, name string) []byte {
+	t.Helper()
+	f, err := fsys.Open(name)
+	require.NoError(t, err)
+	size, err := f.Size()
+	require.NoError(t, err)
+	b := make([]byte, size)
+	_, err = f.ReadAt(b, 0)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	return b
+}
+
+// The machine stops after every single change of a repair, and a power cut
+// takes what was not synced: the same repair leads to the same store.
+func TestRepairCrashes(t *testing.T) {
+	t.Parallel()
+	st := tell(t, 3)
+	for _, b := range breakages {
+		t.Run(b.name, func(t *testing.T) {
+			t.Parallel()
+			whole := st.fs.Kill()
+			b.harm(t, st, whole)
+			for _, d := range []string{"", engine.SnapshotDir, engine.WALDir} {
+				require.NoError(t, whole.SyncDir(path.Join(dir, d)), "nothing is under way when the repair begins")
+			}
+			o := RepairOptions{Yes: true, Empty: true}
+			plan, err := repairIn(vfs.NewFaulty(whole), RepairOptions{Empty: true})
+			require.NoError(t, err)
+			stops := 0
+			for n := 0; ; n++ {
+				fsys := whole.Kill()
+				faulty := vfs.NewFaulty(fsys)
+				faulty.HaltAfter(n)
+				if _, err := repairIn(faulty, o); err == nil {
+					break
+				}
+				stops++
+				for seed := range uint64(2) {
+					after := fsys.Crash(seed)
+					report, err := repairIn(after, o)
+					require.NoError(t, err, "stopped after %d changes, seed %d", n, seed)
+					if report.Needed {
+						require.Equal(t, plan.Kept, report.Kept, "stopped after %d changes, seed %d", n, seed)
+					}
+					requireGood(t, check(t, after, dir))
+				}
+			}
+			require.Greater(t, stops, 5)
+		})
+	}
+}
