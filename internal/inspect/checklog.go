@@ -58,18 +58,16 @@ func (t *Target) checkLog(r *CheckReport) {
 	}
 }
 
-// reaches says whether a log read from its first record on leads to the
-// snapshot that it was guessed to come before.
+// reaches says whether a log that was read from record 1 on leads to the only
+// snapshot. One that begins behind it is of a store that was restored, or of
+// one that had no log before.
 func (r *CheckReport) reaches(log *LogReport, err error) bool {
-	if err != nil {
-		return log.Records > 0 || !isMissing(err)
+	if err == nil {
+		return log.LastLSN >= r.Manifest.Snapshots[0].LastLSN
 	}
-	return log.LastLSN >= r.Manifest.Snapshots[0].LastLSN
-}
-
-func isMissing(err error) bool {
 	var damage *wal.DamageError
-	return errors.As(err, &damage) && damage.Kind == wal.DamageMissing
+	begins := !errors.As(err, &damage) || damage.Kind != wal.DamageMissing && damage.Kind != wal.DamageChain
+	return begins || log.Records > 0
 }
 
 // followLog leads b's proof through the log and compares it with each good

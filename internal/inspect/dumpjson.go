@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"unicode/utf8"
@@ -20,6 +21,16 @@ func newText(b []byte) text {
 	}
 	s := base64.StdEncoding.EncodeToString(b)
 	return text{base64: &s}
+}
+
+// newCutText is the text of at most n bytes of b. UTF-8 stays so when it is cut
+// within a letter.
+func newCutText(b []byte, n int) text {
+	shown := cut(b, n)
+	if len(shown) < len(b) && utf8.Valid(b) {
+		shown = bytes.ToValidUTF8(shown, nil)
+	}
+	return newText(shown)
 }
 
 // jsonItem is the shape of a line; docs/tools.md describes the fields.
@@ -114,7 +125,7 @@ func (j *jsonItem) setDeadline(o *op.Op) {
 
 func (j *jsonItem) setValue(o *op.Op, valueBytes int) {
 	n := len(o.Value)
-	v := newText(cut(o.Value, valueBytes))
+	v := newCutText(o.Value, valueBytes)
 	j.ValueBytes, j.Value, j.ValueBase64 = &n, v.plain, v.base64
 }
 
@@ -127,7 +138,7 @@ func newJSONIdem(r *idem.Record, valueBytes int) *jsonIdem {
 		ResultBytes: len(r.Result),
 	}
 	if r.State == idem.Completed {
-		result := newText(cut(r.Result, valueBytes))
+		result := newCutText(r.Result, valueBytes)
 		out.Result, out.ResultBase64 = result.plain, result.base64
 	}
 	return out
