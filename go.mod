@@ -3,6 +3,7 @@ module github.com/hapaxkv/hapax
 go 1.26.0
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/cespare/xxhash/v2 v2.3.0
 	github.com/stretchr/testify v1.12.1
 	github.com/tidwall/redcon v1.6.4

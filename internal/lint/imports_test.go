@@ -48,10 +48,11 @@ var importers = map[string][]string{
 
 // libraries are the modules that the root module may use, and where.
 var libraries = map[string][]string{
-	"github.com/tidwall/redcon":     {"internal/resp"},
-	"golang.org/x/sys/unix":         {"internal/shard", "internal/vfs", "internal/netpoll", "internal/server", "internal/clock", "cmd/server"},
-	"github.com/stretchr/testify/*": {}, // tests only
-	"github.com/cespare/xxhash/*":   {}, // tests only
+	"github.com/tidwall/redcon":         {"internal/resp"},
+	"golang.org/x/sys/unix":             {"internal/shard", "internal/vfs", "internal/netpoll", "internal/server", "internal/clock", "cmd/server"},
+	"github.com/stretchr/testify/*":     {}, // tests only
+	"github.com/cespare/xxhash/*":       {}, // tests only
+	"github.com/anishathalye/porcupine": {}, // tests only
 }
 
 func checkImports(t *tree) []finding {
