@@ -19,6 +19,7 @@ type mutation struct {
 	file      string
 	old, new  string
 	test      string // package.Test, as the documents write it
+	hangs     bool   // the test fails by not coming to its end
 }
 
 const testingDoc = "docs/testing.md"
@@ -90,7 +91,7 @@ func TestMutationsBroken(t *testing.T) {
 	list := make([]mutation, 0, invariantCount)
 	var table strings.Builder
 	for n := 1; n <= invariantCount; n++ {
-		list = append(list, mutation{n, "broken", "internal/wal/a.go", fmt.Sprintf("const c%d = 0", n), "", "wal.TestAll"})
+		list = append(list, mutation{n, "broken", "internal/wal/a.go", fmt.Sprintf("const c%d = 0", n), "", "wal.TestAll", false})
 		fmt.Fprintf(&table, "| I%d | `internal/wal/a.go` | `wal.TestAll` |\n", n)
 	}
 	changed := func(n int, change func(m *mutation)) []mutation {
@@ -168,15 +169,29 @@ func TestEveryBreakIsSeen(t *testing.T) {
 				t.Fatal(err)
 			}
 			pkg, test, _ := strings.Cut(m.test, ".")
-			out, err := goIn(dir, "test", "-trimpath", "-vet=off", "-timeout=60s", "-run", "^"+test+"$", "./internal/"+pkg)
-			if err == nil {
-				t.Errorf("%s passes:\n%s", m.test, out)
+			timeout := "-timeout=5m"
+			if m.hangs {
+				timeout = "-timeout=30s"
 			}
-			if strings.Contains(out, "no tests to run") || strings.Contains(out, "[build failed]") || strings.Contains(out, "[setup failed]") {
+			out, err := goIn(dir, "test", "-trimpath", "-vet=off", timeout, "-run", "^"+test+"$", "./internal/"+pkg)
+			switch {
+			case err == nil:
+				t.Errorf("%s passes:\n%s", m.test, out)
+			case strings.Contains(out, "no tests to run"), strings.Contains(out, "[build failed]"), strings.Contains(out, "[setup failed]"):
 				t.Errorf("%s didn't run:\n%s", m.test, out)
+			case strings.Contains(out, "panic: test timed out") != m.hangs:
+				t.Errorf("%s hangs or doesn't, against the list:\n%s", m.test, out)
+			default:
+				t.Log(firstComplaint(out))
 			}
 		})
 	}
+}
+
+// firstComplaint is the line with which a test says what is wrong.
+func firstComplaint(out string) string {
+	place := regexp.MustCompile(`(?m)^ +([a-z0-9_]+\.go:[0-9]+: .*)|^(panic: .*)$`)
+	return strings.TrimSpace(place.FindString(out))
 }
 
 // copyTree copies what the tests of internal/ need.
