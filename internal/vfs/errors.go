@@ -8,6 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// errNoSpace is what a full disk answers.
+const errNoSpace = unix.ENOSPC
+
 // IsNoSpace tells whether err says that there is no room: on the disk, in a
 // quota.
 func IsNoSpace(err error) bool {

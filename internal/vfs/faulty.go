@@ -62,6 +62,7 @@ type Faulty struct {
 	faults  []*activeFault
 	changes int // OpChange calls so far
 	limit   int // of changes; -1 for none
+	full    bool
 }
 
 // NewFaulty wraps inner with no faults.
@@ -79,6 +80,21 @@ func (f *Faulty) Clear() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.faults, f.limit = nil, -1
+}
+
+// Full fills the disk or frees room: while it is full, a write that makes a file
+// larger fails with ENOSPC, after what is in front of the old end was written.
+// Clear does not change it.
+func (f *Faulty) Full(full bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.full = full
+}
+
+func (f *Faulty) isFull() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.full
 }
 
 // HaltAfter lets n more changing calls (OpChange) pass, then every call fails
@@ -216,6 +232,15 @@ func (x *faultyFile) ReadAt(p []byte, off int64) (int, error) {
 
 func (x *faultyFile) WriteAt(p []byte, off int64) (int, error) {
 	short, err := x.f.check(OpWrite, x.name)
+	if err == nil && x.f.isFull() {
+		size, sizeErr := x.inner.Size()
+		if sizeErr != nil {
+			return 0, sizeErr
+		}
+		if room := size - off; room < int64(len(p)) {
+			short, err = int(max(room, 0)), errNoSpace
+		}
+	}
 	if err == nil {
 		return x.inner.WriteAt(p, off)
 	}

@@ -149,3 +149,68 @@ func TestFaultyHitsTheChosenCall(t *testing.T) {
 	require.ErrorIs(t, err, vfs.ErrHalted, "a halted machine reads nothing")
 	require.True(t, errors.Is(faulty.Remove("d/a"), vfs.ErrHalted))
 }
+
+// A full disk takes what fits in the files as they are.
+func TestFaultyFull(t *testing.T) {
+	t.Parallel()
+	mem := vfs.NewMem()
+	faulty := vfs.NewFaulty(mem)
+	require.NoError(t, faulty.MkdirAll("d"))
+	f := put(t, faulty, "d/f", strings.Repeat("0", 1500))
+	faulty.Full(true)
+	_, err := f.WriteAt([]byte("inside"), 1494)
+	require.NoError(t, err)
+	n, err := f.WriteAt([]byte(strings.Repeat("A", 600)), 1000)
+	require.True(t, vfs.IsNoSpace(err), "%v", err)
+	require.Equal(t, 24, n, "to the end of the last sector that is in the file")
+	n, err = f.WriteAt([]byte("beyond"), 1500)
+	require.True(t, vfs.IsNoSpace(err))
+	require.Zero(t, n)
+	size, err := f.Size()
+	require.NoError(t, err)
+	require.EqualValues(t, 1500, size)
+	faulty.Full(false)
+	_, err = f.WriteAt([]byte("beyond"), 1500)
+	require.NoError(t, err)
+}
+
+func TestReadOnly(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	put(t, vfs.OS(), path.Join(dir, "f"), "content")
+	put(t, vfs.OS(), path.Join(dir, "lock"), "")
+	fsys := vfs.ReadOnly()
+	names, err := fsys.List(dir)
+	require.NoError(t, err)
+	require.Equal(t, []string{"f", "lock"}, names)
+	require.Equal(t, "content", contentOf(t, fsys, path.Join(dir, "f")))
+	f, err := fsys.Open(path.Join(dir, "f"))
+	require.NoError(t, err)
+	_, err = f.WriteAt([]byte("x"), 0)
+	require.Error(t, err)
+	require.Error(t, f.Truncate(0))
+	require.NoError(t, f.Close())
+	for name, err := range map[string]error{
+		"create":  second(fsys.Create(path.Join(dir, "g"))),
+		"rename":  fsys.Rename(path.Join(dir, "f"), path.Join(dir, "g")),
+		"remove":  fsys.Remove(path.Join(dir, "f")),
+		"mkdir":   fsys.MkdirAll(path.Join(dir, "d")),
+		"syncdir": fsys.SyncDir(dir),
+	} {
+		require.ErrorIs(t, err, syscall.EROFS, name)
+	}
+	require.Equal(t, "content", contentOf(t, vfs.OS(), path.Join(dir, "f")))
+
+	_, err = fsys.Lock(path.Join(dir, "none"))
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	held, err := vfs.OS().Lock(path.Join(dir, "lock"))
+	require.NoError(t, err)
+	_, err = fsys.Lock(path.Join(dir, "lock"))
+	require.ErrorIs(t, err, vfs.ErrLocked)
+	require.NoError(t, held.Close())
+	held, err = fsys.Lock(path.Join(dir, "lock"))
+	require.NoError(t, err)
+	require.NoError(t, held.Close())
+}
+
+func second(_ vfs.File, err error) error { return err }

@@ -100,6 +100,10 @@ func (l *Log) onTick() {
 	if l.Synced() != before {
 		l.wakeNotifier()
 	}
+	if l.o.Inline {
+		l.prepareOne()
+		return
+	}
 	l.wantSegment()
 }
 

@@ -99,6 +99,12 @@ func (l *Log) askPreparer(sizeBytes int64, grow bool) (no, broken error) {
 	p := &l.prep
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if l.o.Inline && p.err != nil && p.next == nil {
+		// No ticker tries again. What may be tried once more is in p.err.
+		if err := l.makeNext(l.closing); err != nil && !retryable(err) {
+			return nil, err
+		}
+	}
 	for l.Err() == nil && !p.stopping {
 		need := l.BufferBytes() + sizeBytes + 2*frameHeaderBytes
 		switch {

@@ -27,12 +27,20 @@ type preparer struct {
 	want  chan struct{}
 }
 
-// mustRotate tells whether a frame of this size belongs in the next segment. A
-// frame larger than a whole segment goes into an empty one, which grows. Room
-// for the end frame is kept.
+// mustRotate tells whether a frame of this size belongs in the next segment.
+// Room for the end frame is kept. A frame larger than a whole segment goes into
+// an empty one, which grows, unless the next was made large enough for it.
 func (l *Log) mustRotate(frameBytes int) bool {
 	end := l.w.offset + int64(frameBytes) + controlFrameBytes
-	return end > int64(l.w.live.header.sizeBytes) && l.w.offset > segmentHeaderBytes
+	switch {
+	case end <= int64(l.w.live.header.sizeBytes):
+		return false
+	case l.w.offset > segmentHeaderBytes:
+		return true
+	}
+	l.prep.mu.Lock()
+	defer l.prep.mu.Unlock()
+	return int64(frameBytes)-frameHeaderBytes <= l.prep.ahead
 }
 
 // rotate ends the live segment and goes on in the next:
