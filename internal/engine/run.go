@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"runtime"
 	"sync/atomic"
 
 	"github.com/hapaxkv/hapax/internal/op"
@@ -69,6 +68,7 @@ type run struct {
 	gathers  bool  // the memory log gathers for it
 	gathered gathered
 	first    wal.LSN // of the first piece; 0 before it, and perhaps then too
+	restedAt int64   // when pace slept last
 	copied   wal.LSN // last record in the file
 	last     wal.LSN // X
 	lastT    int64
@@ -94,8 +94,7 @@ func newRun(e *Engine, number int64, cause string, automatic bool) *run {
 // toEnd steps until the end.
 func (r *run) toEnd() {
 	for !r.once() {
-		// The loops that serve come first on a machine with few processors.
-		runtime.Gosched()
+		r.pace()
 	}
 }
 
@@ -244,7 +243,9 @@ func (r *run) record(lsn wal.LSN, tMilli int64, payload []byte) error {
 	if err := r.w.Record(lsn, tMilli, payload); err != nil {
 		return err
 	}
-	r.copied = lsn
+	if r.copied = lsn; lsn%paceRecords == 0 {
+		r.pace()
+	}
 	return nil
 }
 
