@@ -30,8 +30,8 @@ race: ## the unit tests and scripts under the race detector
 e2e-race: ## the end-to-end tests against a server built with the race detector
 	cd e2e && HAPAX_E2E_RACE=1 $(GO) test -count=1 -short ./...
 
-kill: ## SIGKILL under load, CYCLES times for each backend and number of loops
-	cd e2e && HAPAX_KILL_CYCLES=$(or $(CYCLES),50) $(GO) test -count=1 -run 'TestKill' -v -timeout 0 .
+kill: ## SIGKILL and power cuts under load, CYCLES times for each backend, number of loops and file system
+	cd e2e && HAPAX_KILL_CYCLES=$(or $(CYCLES),50) $(GO) test -count=1 -run 'TestKill|TestPowerCut' -v -timeout 0 .
 
 prove: ## break each promise in a copy of the tree and see its test fail, ONLY=text for some; minutes
 	HAPAX_PROVE="$(or $(ONLY),1)" $(GO) test ./internal/lint -run 'TestMutationsApply|TestEveryBreakIsSeen' -v -timeout 60m

@@ -30,7 +30,7 @@ func TestFailingDisk(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			strace := need(t, "strace", requireOracle)
+			strace := need(t, "strace", requireRoot)
 			dir := t.TempDir()
 			s := start(t, dir, snapshotArgs...)
 			// Counted for each thread of the server.

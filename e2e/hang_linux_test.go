@@ -13,7 +13,7 @@ func TestHangingDisk(t *testing.T) {
 	hang := func(micro int) string { return fmt.Sprintf("delay_enter=%d:when=20", micro) } // counted for each thread
 	t.Run("reported", func(t *testing.T) {
 		t.Parallel()
-		strace := need(t, "strace", requireOracle)
+		strace := need(t, "strace", requireRoot)
 		dir := t.TempDir()
 		s := start(t, dir, append([]string{"--sync-hang-report-ms", "200"}, snapshotArgs...)...)
 		inject(t, strace, s, "fdatasync", hang(800_000))
@@ -30,7 +30,7 @@ func TestHangingDisk(t *testing.T) {
 	})
 	t.Run("given up", func(t *testing.T) {
 		t.Parallel()
-		strace := need(t, "strace", requireOracle)
+		strace := need(t, "strace", requireRoot)
 		dir := t.TempDir()
 		s := start(t, dir, append([]string{"--sync-hang-report-ms", "200", "--sync-hang-fatal-ms", "600"}, snapshotArgs...)...)
 		inject(t, strace, s, "fdatasync", hang(4_000_000))

@@ -67,5 +67,5 @@ func need(t *testing.T, program, required string) string {
 const (
 	requireOracle = "HAPAX_REQUIRE_ORACLE"
 	requireNode   = "HAPAX_REQUIRE_NODE"
-	requireRoot   = "HAPAX_REQUIRE_ROOT" // what mounts disks
+	requireRoot   = "HAPAX_REQUIRE_ROOT" // what mounts disks or makes system calls fail
 )
