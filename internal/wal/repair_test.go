@@ -105,7 +105,7 @@ func TestRepairOfEveryFlippedByte(t *testing.T) {
 	repairs, all := 0, 0
 	for _, name := range segments(t, mem) {
 		for at := range whole[bytesOf(name)] {
-			if at%3 != 0 {
+			if at%7 != 0 {
 				continue
 			}
 			broken := mem.Kill()
@@ -129,7 +129,7 @@ func TestRepairOfEveryFlippedByte(t *testing.T) {
 			}
 		}
 	}
-	require.Greater(t, repairs, 1000)
+	require.Greater(t, repairs, 500)
 	require.Positive(t, all)
 }
 
