@@ -61,6 +61,8 @@
 //	                    Before the first command.
 //	@no-crash why       the script does not run with a crash after every step,
 //	                    for session state that a new connection cannot have.
+//	@log why            the script does not run with appendonly no
+//	@alone why          the script does not run beside snapshots of the test
 //	@skip-oracle why    the next step is not sent to redis-server
 //	@since 7.2          the next step is not sent to a redis-server older than that
 //	@resp 3             the script runs in this protocol only

@@ -24,6 +24,8 @@ type localOptions struct {
 	loops       int
 	backend     string
 	systemClock bool // real time in place of time moved by @clock
+	inline      bool // no goroutines: snapshots go on when the test steps them
+	noLog       bool // appendonly no: only snapshots are on disk
 }
 
 // local is one Hapax in this process, its files in memory and its time moved
@@ -72,7 +74,7 @@ func (l *local) openEngine(fs vfs.FS) *engine.Engine {
 		source = clock.System()
 	}
 	e, err := engine.Open(engine.Options{
-		FS: fs, Dir: dataDir, Log: true, SegmentBytes: segmentBytes,
+		FS: fs, Dir: dataDir, Log: !l.o.noLog, SegmentBytes: segmentBytes, Inline: l.o.inline,
 		Shards: l.o.shards, Databases: databases, Clock: clock.New(source, nil),
 	})
 	require.NoError(l.t, err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hapaxkv/hapax/internal/engine"
 	"github.com/hapaxkv/hapax/internal/server"
 	"github.com/hapaxkv/hapax/internal/vfs"
 )
@@ -18,13 +19,14 @@ import (
 type memory struct{ *local }
 
 func startMemory(t *testing.T, o localOptions) *memory {
+	o.inline = true
 	m := &memory{newLocal(t, o)}
 	t.Cleanup(func() { require.NoError(t, m.eng.Close()) })
 	return m
 }
 
 func (m *memory) Dial() (Conn, error) {
-	return &memoryConn{s: m.srv.NewSession()}, nil
+	return &memoryConn{s: m.srv.NewSession(), eng: m.eng}, nil
 }
 
 // Reopen starts again on what SIGKILL leaves.
@@ -43,6 +45,7 @@ func (m *memory) restart(fs *vfs.Mem) error {
 // memoryConn is a session with this test as its network.
 type memoryConn struct {
 	s   *server.Memory
+	eng *engine.Engine
 	out []byte // arrived and not read yet
 }
 
@@ -55,6 +58,9 @@ func (c *memoryConn) Send(b []byte) error {
 
 func (c *memoryConn) Receive() (Reply, error) {
 	if err := c.s.Settle(); err != nil {
+		return Reply{}, err
+	}
+	if err := c.finishSnapshots(); err != nil {
 		return Reply{}, err
 	}
 	c.out = append(c.out, c.s.Output()...)
@@ -74,6 +80,19 @@ func (c *memoryConn) Receive() (Reply, error) {
 		return Reply{}, io.EOF
 	}
 	return Reply{}, ErrNoReply
+}
+
+// finishSnapshots gives a client that waits for a snapshot what it waits for.
+func (c *memoryConn) finishSnapshots() error {
+	for turn := 0; c.s.Blocked() && turn < 2; turn++ { // one may be in the way of its own
+		for !c.eng.StepSnapshot() {
+		}
+		c.s.Tick()
+		if err := c.s.Settle(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c *memoryConn) Close() error {

@@ -38,6 +38,8 @@ type Runner struct {
 	// Crash, when set, is called after every step that sends, once all
 	// connections are gone; it kills the server and starts it again.
 	Crash func() error
+	// Between, when set, is called after every step that sends.
+	Between func() error
 
 	conns map[string]*client
 }
@@ -94,6 +96,11 @@ func (r *Runner) step(st *Step) error {
 	}
 	if err := r.send(c, st); err != nil {
 		return err
+	}
+	if r.Between != nil {
+		if err := r.Between(); err != nil {
+			return err
+		}
 	}
 	if r.Crash == nil {
 		return nil

@@ -11,6 +11,8 @@ type Script struct {
 	Name    string
 	Local   string // why it runs on Hapax only; "" when it is shared
 	NoCrash string // why it does not run with crashes; "" when it does
+	Log     string // why it does not run with appendonly no; "" when it does
+	Alone   string // why it does not run beside snapshots of the test; "" when it does
 	Resp    int    // the only protocol it runs in; 0 for both
 	Steps   []Step
 }
@@ -106,7 +108,7 @@ func (p *parser) directive(l string) error {
 	if bare != (rest == "") {
 		return fmt.Errorf("%s: an argument is missing or too many", name)
 	}
-	if head := name == "@local" || name == "@no-crash" || name == "@resp"; head && len(p.s.Steps) > 0 {
+	if head := name == "@local" || name == "@no-crash" || name == "@log" || name == "@alone" || name == "@resp"; head && len(p.s.Steps) > 0 {
 		return fmt.Errorf("%s belongs before the first command", name)
 	}
 	switch name {
@@ -114,6 +116,10 @@ func (p *parser) directive(l string) error {
 		p.s.Local = rest
 	case "@no-crash":
 		p.s.NoCrash = rest
+	case "@log":
+		p.s.Log = rest
+	case "@alone":
+		p.s.Alone = rest
 	case "@resp":
 		if rest != "2" && rest != "3" {
 			return fmt.Errorf("@resp is 2 or 3")

@@ -91,8 +91,7 @@ func (m *Memory) Settle() error {
 		}
 		m.take()
 		m.ex.begin()
-		m.Wake()
-		if m.s.goOn(m.ex.tun, m.s.srv.eng.Durable()) {
+		if m.Wake() || m.s.goOn(m.ex.tun, m.s.srv.eng.Durable()) {
 			m.s.resume(m.ex)
 		}
 		m.endRound()
@@ -102,14 +101,28 @@ func (m *Memory) Settle() error {
 	}
 }
 
-// Wake lets a blocked command go on if its condition came true.
-func (m *Memory) Wake() {
+// Wake lets a blocked command go on if its condition came true, and says so.
+func (m *Memory) Wake() bool {
 	if m.s.stop != stopBlocked {
-		return
+		return false
 	}
-	if why, over := m.s.blockOver(m.ex.srv.eng.Clock.NowMilli()); over {
+	why, over := m.s.blockOver(m.ex.srv.eng.Clock.NowMilli())
+	if over {
 		m.s.endBlock(m.ex, why)
 	}
+	return over
+}
+
+// Tick does once what happens by itself: expiry, eviction, the start of
+// snapshots. Nobody else does, as long as Serve does not run.
+func (m *Memory) Tick() {
+	defer m.s.srv.reportPanic("session")
+	m.ex.begin()
+	m.s.srv.tick(m.ex)
+	if err := m.ex.commit(); err != nil {
+		m.s.srv.fail(err)
+	}
+	m.endRound()
 }
 
 // take moves what may leave to taken.

@@ -46,7 +46,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	if f := s.failure.Load(); f != nil {
 		return f.err
 	}
-	return nil
+	return s.eng.Err()
 }
 
 // await returns when the server is to stop: nil for an orderly stop.

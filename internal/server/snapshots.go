@@ -56,6 +56,9 @@ func (s *Server) snapshotEnded() {
 	case s.snaps.ended <- struct{}{}:
 	default:
 	}
+	s.snaps.mu.Lock()
+	s.startScheduled()
+	s.snaps.mu.Unlock()
 	s.judgeSnapshots()
 	s.signal()
 }
@@ -99,6 +102,14 @@ func (s *Server) scheduleSnapshot(cause command.SnapshotCause) {
 		n.at = s.eng.SnapshotStatus().Started
 	}
 	n.scheduled[cause] = true
+	s.startScheduled() // if the one that was in the way is over by now
+}
+
+// unscheduleAll is for a stop.
+func (s *Server) unscheduleAll() {
+	s.snaps.mu.Lock()
+	defer s.snaps.mu.Unlock()
+	clear(s.snaps.scheduled)
 }
 
 func (s *Server) unscheduleSave() {
@@ -107,29 +118,31 @@ func (s *Server) unscheduleSave() {
 	delete(s.snaps.scheduled, command.CauseBgSave)
 }
 
-// tendSnapshots starts what was scheduled, and what the rules ask for.
+// tendSnapshots starts what the rules ask for.
 func (s *Server) tendSnapshots(nowMilli int64) {
 	n := &s.snaps
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	before := s.eng.SnapshotStatus()
-	if len(n.scheduled) > 0 && !before.Running {
-		s.startScheduled(before.Started)
-	}
 	s.eng.Cron(nowMilli)
 	if st := s.eng.SnapshotStatus(); st.Started > before.Started && st.Cause == engine.CauseGrowth {
 		n.rewrites++
 	}
 }
 
-// startScheduled is called while none runs; started is how many were begun. If
-// that is more than there were when something was scheduled, then one began
-// since, and nobody waits any more.
-func (s *Server) startScheduled(started int64) {
+// startScheduled starts what was scheduled, unless one runs. If one began since
+// then, that is the one. The caller holds mu.
+func (s *Server) startScheduled() {
 	n := &s.snaps
-	if started > n.at {
+	st := s.eng.SnapshotStatus()
+	switch {
+	case len(n.scheduled) == 0:
+		return
+	case st.Started > n.at:
 		clear(n.scheduled)
 		return
+	case st.Running:
+		return // its end comes here again
 	}
 	cause := command.CauseRewrite
 	for c := range n.scheduled {
@@ -138,7 +151,7 @@ func (s *Server) startScheduled(started int64) {
 	if _, err := n.start(s.eng, cause); err != nil && !errors.Is(err, command.ErrSnapshotRunning) {
 		s.logf(LevelWarning, "The snapshot that was scheduled cannot begin: %v", err)
 		clear(n.scheduled)
-		n.refusedTo, n.refused = started+1, err
+		n.refusedTo, n.refused = st.Started+1, err
 		s.signal()
 	}
 }

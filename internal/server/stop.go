@@ -81,6 +81,7 @@ func (s *Server) savesAtStop(m command.ShutdownMode) bool {
 
 // lastSnapshot takes one while no connection runs.
 func (s *Server) lastSnapshot() error {
+	s.unscheduleAll()
 	s.eng.CancelSnapshot()
 	for {
 		st := s.eng.SnapshotStatus()
