@@ -181,6 +181,9 @@ func (w *world) arrived(c *client, out []byte) {
 		if err := w.ledger.acknowledge(a.c, a.age); err != nil {
 			w.fail("client %d: %v", c.id, err)
 		}
+		if w.o.memoryOnly {
+			continue // nothing is promised but what a snapshot holds
+		}
 		w.history.kill.raise(a.promise)
 		if w.o.policy == wal.Always {
 			w.history.power.raise(a.promise)

@@ -36,15 +36,15 @@ var total counts
 type counts struct {
 	seeds, restarts, kills, powerCuts atomic.Int64
 	recoveryCrashes                   atomic.Int64
-	snapshots, faults                 atomic.Int64
+	snapshots, damaged, faults        atomic.Int64
 	run, acknowledged, refused        atomic.Int64
 }
 
 func (c *counts) String() string {
 	return fmt.Sprintf("sim: %d seeds, %d crash points (%d kills, %d power cuts, %d of them during recovery), "+
-		"%d restarts in order, %d snapshots, %d faults, %d commands run, %d acknowledged and checked, %d refused by a full disk",
+		"%d restarts in order, %d snapshots, %d of them damaged later, %d faults, %d commands run, %d acknowledged and checked, %d refused by a full disk",
 		c.seeds.Load(), c.kills.Load()+c.powerCuts.Load(), c.kills.Load(), c.powerCuts.Load(), c.recoveryCrashes.Load(),
-		c.restarts.Load(), c.snapshots.Load(), c.faults.Load(), c.run.Load(), c.acknowledged.Load(), c.refused.Load())
+		c.restarts.Load(), c.snapshots.Load(), c.damaged.Load(), c.faults.Load(), c.run.Load(), c.acknowledged.Load(), c.refused.Load())
 }
 
 // seeds are those that a random test runs.

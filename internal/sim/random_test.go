@@ -3,10 +3,12 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"path"
 	"syscall"
 	"testing"
 
 	"github.com/hapaxkv/hapax/internal/engine"
+	"github.com/hapaxkv/hapax/internal/shard"
 	"github.com/hapaxkv/hapax/internal/vfs"
 	"github.com/hapaxkv/hapax/internal/wal"
 )
@@ -24,8 +26,20 @@ func TestRandom(t *testing.T) {
 	for _, seed := range seeds() {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			runRandom(t, seed)
+			runRandom(t, seed, false)
 		})
+	}
+}
+
+// The same with another order of keys after every start, as real processes
+// have. They share one, so these runs come one after the other.
+func TestRandomSecrets(t *testing.T) {
+	defer shard.SeedHash(hashSeed)
+	for i, seed := range seeds() {
+		if i%4 == 0 {
+			shard.SeedHash(seed)
+			runRandom(t, seed, true)
+		}
 	}
 }
 
@@ -34,7 +48,7 @@ func TestRandom(t *testing.T) {
 func TestDeterminism(t *testing.T) {
 	t.Parallel()
 	for seed := uint64(1); seed <= 10; seed++ {
-		first, second := runRandom(t, seed), runRandom(t, seed)
+		first, second := runRandom(t, seed, false), runRandom(t, seed, false)
 		if first != second {
 			t.Fatalf("seed %d gave two runs", seed)
 		}
@@ -42,10 +56,11 @@ func TestDeterminism(t *testing.T) {
 }
 
 // runRandom returns the hash of the trace.
-func runRandom(t *testing.T, seed uint64) uint64 {
+func runRandom(t *testing.T, seed uint64, newSecrets bool) uint64 {
 	total.seeds.Add(1)
 	w := prepare(t, seed, options{})
-	r := &random{world: w, gen: generator{rnd: w.rnd, gentle: seed%4 == 0}}
+	w.seed = seed
+	r := &random{world: w, gen: generator{rnd: w.rnd, gentle: seed%4 == 0}, newSecrets: newSecrets}
 	r.choose()
 	if err := w.open(); err != nil {
 		w.fail("the first start: %v", err)
@@ -59,7 +74,8 @@ func runRandom(t *testing.T, seed uint64) uint64 {
 
 type random struct {
 	*world
-	gen generator
+	gen        generator
+	newSecrets bool // at every start
 }
 
 // choose is what may differ from one start to the next.
@@ -71,6 +87,7 @@ func (r *random) choose() {
 		policy:       policies[r.rnd.IntN(len(policies))],
 		segmentBytes: 8 << 10 << r.rnd.IntN(3),
 	}
+	r.o.memoryOnly = r.rnd.IntN(8) == 0
 	if r.rnd.IntN(3) == 0 {
 		r.o.rules = engine.CheckpointRules{LogMinBytes: 4 << 10, LogGrowthPercent: 100}
 	}
@@ -126,6 +143,9 @@ func (r *random) fault() {
 // fillDisk makes every new file fail, as a full disk does, until the round ends
 // or there is room again.
 func (r *random) fillDisk() {
+	if r.o.memoryOnly {
+		return
+	}
 	r.inject(vfs.Fault{Op: vfs.OpCreate, Nth: 1 + r.rnd.IntN(6), Err: syscall.ENOSPC, Sticky: true})
 }
 
@@ -133,7 +153,7 @@ func (r *random) inject(f vfs.Fault) {
 	r.note("fault %v in call %d of %x, after %d bytes", f.Err, f.Nth, f.Op, f.ShortBytes)
 	total.faults.Add(1)
 	r.faulty = true
-	if f.Err == syscall.ENOSPC {
+	if f.Err == syscall.ENOSPC && !r.o.memoryOnly {
 		r.settleAll()
 		r.full = true
 	}
@@ -144,7 +164,17 @@ func (r *random) inject(f vfs.Fault) {
 func (r *random) again(how crash) {
 	r.crashed(how)
 	r.choose()
+	if r.newSecrets {
+		shard.SeedHash(r.rnd.Uint64())
+	}
+	if r.o.memoryOnly && how == kill {
+		// Without a log a start changes nothing on disk, so what only the
+		// kernel has would stay so, and a later power cut be another start.
+		how = power
+		r.crashed(power)
+	}
 	r.elapse()
+	r.damage()
 	for tries := r.rnd.IntN(3); tries > 0; tries-- {
 		n := r.rnd.IntN(40)
 		r.fs.HaltAfter(n)
@@ -155,8 +185,10 @@ func (r *random) again(how crash) {
 		if err != nil && !errors.Is(err, vfs.ErrHalted) {
 			r.fail("the server does not start again: %v", err)
 		}
-		// A kill that follows a power cut can bring back nothing.
 		next := crash(r.rnd.IntN(2))
+		if r.o.memoryOnly {
+			next = power
+		}
 		total.recoveryCrashes.Add(1)
 		r.note("the machine stopped again, after %d operations of recovery", n)
 		r.crashed(next)
@@ -168,6 +200,33 @@ func (r *random) again(how crash) {
 	} else {
 		r.checkRecovered(how)
 	}
+}
+
+// damage breaks the newest snapshot now and then, when another way leads to the
+// same state: the one before it with its log, or the whole log. None leads to a
+// snapshot that was made without a log.
+func (r *random) damage() {
+	m, err := engine.ReadManifest(r.mem, dataDir)
+	if err != nil {
+		r.fail("the manifest: %v", err)
+	}
+	if m == nil || len(m.Snapshots) == 0 || r.logged < 2 || r.o.memoryOnly || m.LogID == 0 || len(m.Snapshots) == 1 && m.FirstSegment > 1 || r.rnd.IntN(4) > 0 {
+		return
+	}
+	name := path.Join(dataDir, engine.SnapshotDir, engine.SnapshotName(m.Snapshots[0].ID))
+	f, err := r.mem.Open(name)
+	if err != nil {
+		r.fail("a snapshot that the manifest names: %v", err)
+	}
+	defer f.Close()
+	size, _ := f.Size()
+	at, b := r.rnd.Int64N(size), []byte{0}
+	_, _ = f.ReadAt(b, at)
+	b[0] ^= byte(1 + r.rnd.IntN(255))
+	_, _ = f.WriteAt(b, at)
+	_ = f.Sync()
+	total.damaged.Add(1)
+	r.note("byte %d of %s is another", at, name)
 }
 
 // elapse is what happens to the clocks while the server is down.

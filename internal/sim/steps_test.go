@@ -10,12 +10,18 @@ import (
 
 // commit is what a syncer does, and the preparation of a segment.
 func (w *world) commit() {
+	if w.o.memoryOnly {
+		return
+	}
 	w.note("commit")
 	w.eng.Log().Kick() // an error is in Err, where everybody looks for it
 }
 
 // sync is what everysec does in the background.
 func (w *world) sync() {
+	if w.o.memoryOnly {
+		return
+	}
 	w.note("sync")
 	n := w.history.top()
 	if err := w.eng.Log().Sync(); err != nil {
@@ -45,16 +51,26 @@ func (w *world) startSnapshot() {
 // stepSnapshot does n steps of the running snapshot and says whether none runs
 // any more.
 func (w *world) stepSnapshot(n int) (done bool) {
-	good := w.eng.SnapshotStatus().LastGood
+	st := w.eng.SnapshotStatus()
+	good := st.LastGood
+	if st.Started != w.began {
+		w.began, w.floor = st.Started, w.history.top()
+	}
 	for range n {
 		if done = w.eng.StepSnapshot(); done {
 			break
 		}
 	}
-	st := w.eng.SnapshotStatus()
+	st = w.eng.SnapshotStatus()
 	w.note("snapshot: %d steps, running %t, %v", n, st.Running, st.LastErr)
 	if st.LastGood != good {
 		total.snapshots.Add(1)
+		w.logged++
+		if w.o.memoryOnly { // it holds all that ran before it began, and perhaps more
+			w.history.kill.raise(promise{step: w.floor})
+			w.history.power.raise(promise{step: w.floor})
+			w.history.forget()
+		}
 	}
 	if st.LastErr != nil && !errors.Is(st.LastErr, engine.ErrSnapshotCancelled) && !w.faulty && !w.halted() {
 		w.fail("the snapshot failed on a good disk: %v", st.LastErr)

@@ -38,6 +38,7 @@ type options struct {
 type world struct {
 	t      *testing.T
 	o      options
+	seed   uint64 // of a random run, 0 in others
 	rnd    *rand.Rand
 	mem    *vfs.Mem
 	fs     *vfs.Faulty
@@ -50,6 +51,11 @@ type world struct {
 	history history
 	ledger  ledger
 
+	// logged is how many snapshots a log leads up to: the last ones made with
+	// appendonly yes.
+	logged int
+	began  int64 // number of the snapshot that was seen last
+	floor  int   // the step at which it began
 	faulty bool  // something was made to fail since the last start
 	full   bool  // the disk may be full, so that writes are refused
 	lastT  int64 // T as it was read last
@@ -70,7 +76,7 @@ func newWorld(t *testing.T, seed uint64, o options) *world {
 func prepare(t *testing.T, seed uint64, o options) *world {
 	w := &world{
 		t: t, o: o, rnd: rand.New(rand.NewPCG(seed, 0x73696d)), mem: vfs.NewMem(),
-		source: clock.NewManual(startMilli), history: newHistory(), ledger: newLedger(), trace: fnv.New64a(),
+		source: clock.NewManual(startMilli), history: newHistory(), ledger: newLedger(), logged: 2, trace: fnv.New64a(),
 	}
 	w.fs = vfs.NewFaulty(w.mem)
 	t.Cleanup(w.discard)
@@ -94,8 +100,13 @@ const shownEvents = 60
 // fail ends the test and tells how to see it again.
 func (w *world) fail(format string, args ...any) {
 	w.t.Helper()
-	w.t.Fatalf("%s\n\nwhat came before:\n%s\n\nagain: go test ./internal/sim -run '^%s$' -seed N (make sim SEED=N) where this is a seed's test",
-		fmt.Sprintf(format, args...), strings.Join(w.events[max(0, len(w.events)-shownEvents):], "\n"), w.t.Name())
+	again := fmt.Sprintf("go test ./internal/sim -run '^%s$'", w.t.Name())
+	if w.seed != 0 {
+		name, _, _ := strings.Cut(w.t.Name(), "/")
+		again = fmt.Sprintf("make sim SEED=%d (go test ./internal/sim -run '^%s$' -seed %d -trace -v)", w.seed, name, w.seed)
+	}
+	w.t.Fatalf("%s\n\nwhat came before:\n%s\n\nagain: %s",
+		fmt.Sprintf(format, args...), strings.Join(w.events[max(0, len(w.events)-shownEvents):], "\n"), again)
 }
 
 // open starts engine and server on w.fs. An error leaves nothing open.
@@ -121,7 +132,9 @@ func (w *world) open() error {
 	for i := range w.o.clients {
 		w.clients = append(w.clients, &client{id: i, mem: w.srv.NewSession()})
 	}
-	w.lastT = e.Clock.NowMilli()
+	if w.lastT = e.Clock.NowMilli(); w.o.memoryOnly {
+		w.logged = 0
+	}
 	return nil
 }
 
@@ -182,7 +195,11 @@ func (w *world) replaceDisk(how crash) {
 			w.ledger.lost()
 		}
 	}
+	if w.o.memoryOnly {
+		w.ledger.lost()
+	}
 	w.fs, w.faulty, w.full = vfs.NewFaulty(w.mem), false, false
+	w.began = 0
 }
 
 // recover starts the server after a crash and checks what it found.
@@ -209,8 +226,12 @@ func (w *world) stop() error {
 	w.eng, w.srv, w.clients = nil, nil, nil
 	if err == nil {
 		total.restarts.Add(1)
-		w.history.kill.step = w.history.top()
-		w.history.power = w.history.kill
+		if w.o.memoryOnly {
+			w.ledger.lost()
+		} else {
+			w.history.kill.step = w.history.top()
+			w.history.power = w.history.kill
+		}
 	}
 	return err
 }
