@@ -55,6 +55,17 @@ func BenchmarkCommit(b *testing.B) {
 	f("never/50", Never, 50)
 }
 
+// BenchmarkMayGrow is what asking for room costs while there is some.
+func BenchmarkMayGrow(b *testing.B) {
+	l, _, _ := mustOpen(b, testOptions(vfs.NewMem()))
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := l.MayGrow(100); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 // BenchmarkRecover is the speed of replay, checksums and records, without
 // what apply does.
 func BenchmarkRecover(b *testing.B) {

@@ -63,6 +63,9 @@ func frameRoom(sizeBytes uint64) int64 {
 	return int64(sizeBytes) - segmentHeaderBytes - frameHeaderBytes - spareBytes
 }
 
+// reserve is how much of the live segment growth leaves alone.
+func (l *Log) reserve() int64 { return min(l.room.capacity.Load()/4, reserveBytes) }
+
 // ReserveBytes is what is left of the segment in use.
 func (l *Log) ReserveBytes() int64 { return l.room.live.Load() }
 
@@ -87,6 +90,12 @@ func (l *Log) MayGrow(sizeBytes int64) error { return l.ask(sizeBytes, true) }
 func (l *Log) MayAppend(sizeBytes int64) error { return l.ask(sizeBytes, false) }
 
 func (l *Log) ask(sizeBytes int64, grow bool) error {
+	// As a rule it fits in the live segment. Only the locks that follow here
+	// cost something.
+	need := l.BufferBytes() + sizeBytes + 2*frameHeaderBytes
+	if !l.prep.failing.Load() && need <= l.room.live.Load()-l.reserve() && l.failed.Load() == nil {
+		return nil
+	}
 	err, broken := l.askPreparer(sizeBytes, grow)
 	if broken != nil {
 		return l.poison("next segment", broken)
@@ -139,7 +148,7 @@ func (l *Log) askPreparer(sizeBytes int64, grow bool) (no, broken error) {
 func (l *Log) fits(need int64, grow bool) bool {
 	live, ahead := l.room.live.Load(), l.prep.ahead
 	if grow {
-		live -= min(l.room.capacity.Load()/4, reserveBytes)
+		live -= l.reserve()
 		ahead -= min(ahead/4, reserveBytes)
 	}
 	return need <= max(live, ahead)

@@ -3,6 +3,7 @@ package wal
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 )
 
 // preparer keeps one segment ready ahead of the live one, so that a frame
@@ -21,6 +22,7 @@ type preparer struct {
 	making   bool
 	stopping bool
 	err      error
+	failing  atomic.Bool // err is not nil
 	// ahead is the room in next, also while a rotation is about to make it the
 	// live segment.
 	ahead int64
@@ -120,6 +122,7 @@ func (l *Log) makeNext(stopped func() bool) error {
 	next, err := l.o.makeSegment(h, nil, stopped)
 	p.mu.Lock()
 	p.making, p.err = false, err
+	p.failing.Store(err != nil)
 	if err == nil {
 		p.next, p.ahead = next, frameRoom(h.sizeBytes)
 	}
