@@ -31,7 +31,8 @@ type Writer struct {
 	header Header
 	salt   uint64
 
-	blockBytes int // see the constant; tests make smaller blocks
+	blockBytes int // as the constants say; tests have smaller files
+	syncBytes  int64
 
 	buf   []byte // of the present block: room for its header, then payload
 	block blockHeader
@@ -49,7 +50,7 @@ type Writer struct {
 
 // NewWriter begins a snapshot in f, an empty file. It writes nothing yet.
 func NewWriter(f vfs.File, h Header) *Writer {
-	w := &Writer{file: f, header: h, salt: saltOf(h.encode()), blockBytes: blockBytes}
+	w := &Writer{file: f, header: h, salt: saltOf(h.encode()), blockBytes: blockBytes, syncBytes: syncBytes}
 	w.buf = make([]byte, blockHeaderBytes, spareBytes)
 	return w
 }
@@ -200,7 +201,7 @@ func (w *Writer) write(b []byte) {
 		return
 	}
 	w.at += int64(len(b))
-	if w.unsynced += int64(len(b)); w.unsynced >= syncBytes {
+	if w.unsynced += int64(len(b)); w.unsynced >= w.syncBytes {
 		w.unsynced = 0
 		w.err = w.file.Sync()
 	}

@@ -138,7 +138,7 @@ func TestLastTCoversTheRecords(t *testing.T) {
 // Every write and every sync that fails is heard of, and none comes after it.
 func TestWriterStopsAtTheFirstFailure(t *testing.T) {
 	t.Parallel()
-	c := sized(0, 1000, 6<<20, 50_000)
+	c := large()
 	run := func(fault vfs.Fault) (changes int, err error) {
 		fsys := vfs.NewFaulty(vfs.NewMem())
 		file, err := fsys.Create("snap")
@@ -148,6 +148,7 @@ func TestWriterStopsAtTheFirstFailure(t *testing.T) {
 			fsys.Inject(fault)
 		}
 		w := NewWriter(file, c.header)
+		w.blockBytes, w.syncBytes = c.blockBytes, 5*int64(c.blockBytes)
 		var first error
 		keep := func(err error) {
 			if first == nil {
