@@ -17,6 +17,7 @@ type client struct {
 	sent     [][]string // the server has not run it yet
 	expected []answer   // it has; the reply has not arrived
 	bytes    int        // of expected
+	last     string     // the reply that arrived last
 }
 
 // answer is the reply that the model foresaw.
@@ -174,7 +175,7 @@ func (w *world) arrived(c *client, out []byte) {
 		if len(out) < n || !sameReply(a.c, string(out[:n])) {
 			w.fail("client %d: %s at T %d answered\n%q, the model says\n%q", c.id, short(a.c.args), a.c.now, brief(out), a.c.reply)
 		}
-		out = out[n:]
+		c.last, out = string(out[:n]), out[n:]
 		c.expected = c.expected[1:]
 		c.bytes -= n
 		total.acknowledged.Add(1)
@@ -214,15 +215,10 @@ func sortedItems(reply string) []string {
 func (w *world) do(c *client, args ...string) string {
 	w.t.Helper()
 	w.send(c, args...)
-	w.runAll(c)
-	reply := ""
-	for _, a := range c.expected {
-		reply = a.c.reply
-	}
 	if err := w.settle(c); err != nil {
 		w.fail("%s: %v", short(args), err)
 	}
-	return reply
+	return c.last
 }
 
 // wire is args as clients send them.
