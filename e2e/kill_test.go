@@ -166,6 +166,7 @@ func (k *killRun) cycle(n int) {
 	// stopped in order.
 	if k.rnd.IntN(2) == 0 {
 		k.crash(s, false)
+		k.crashes++
 	} else {
 		k.stop(s)
 	}
