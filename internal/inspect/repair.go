@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -51,6 +52,7 @@ type repair struct {
 	bad      []string        // snapshot files that are there and of no use
 	dropped  int             // good snapshots that are of no use any more
 	log      logFate
+	cutBase  wal.LSN // the log is cut for who reads it from behind this record
 	last     wal.LSN // of the log after it
 	next     engine.Manifest
 }
@@ -124,8 +126,14 @@ func (r *repair) lost(format string, args ...any) {
 }
 func (r *repair) did(format string, args ...any) { r.Did = append(r.Did, fmt.Sprintf(format, args...)) }
 
-// do carries the plan out.
+// do carries the plan out. What it goes by was perhaps never synced by a server
+// that was killed; it is on disk before anything changes on its word.
 func (r *repair) do() error {
+	for _, dir := range []string{r.Path, r.snapshotDir(), r.walDir()} {
+		if err := r.FS.SyncDir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
 	if err := r.makeSaveDir(); err != nil {
 		return err
 	}
@@ -195,13 +203,13 @@ func (r *repair) doLog() error {
 
 // cutLog cuts, and takes from what is left how the next start has to open it.
 func (r *repair) cutLog() error {
-	report, err := wal.Repair(r.logOptionsFor(r.newestLSN()), path.Join(r.Path, r.SaveDir))
+	report, err := wal.Repair(r.logOptionsFor(r.cutBase), path.Join(r.Path, r.SaveDir))
 	if err != nil {
 		return err
 	}
 	r.did("cut the log behind record %d: %s copied to %s and taken away", report.LastLSN, sizeText(report.CutBytes), r.SaveDir)
 	r.cutLost(&report)
-	o := r.logOptionsFor(r.newestLSN())
+	o := r.logOptionsFor(r.cutBase)
 	o.LogID = 0 // where nothing was left another log was begun
 	left, err := wal.Inspect(o, skip, nil)
 	if err != nil {

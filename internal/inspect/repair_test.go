@@ -93,6 +93,8 @@ type breakage struct {
 	empty bool   // nothing can be kept
 	// starts: a server would start by itself.
 	starts bool
+	// snapshots are named afterwards; 0 is one.
+	snapshots int
 }
 
 func everything(st *story) wal.LSN { return st.last() }
@@ -116,10 +118,10 @@ var breakages = []breakage{
 		damage(t, fsys, st.snapshot(0), 300)
 		damage(t, fsys, st.snapshot(1), 300)
 	}, kept: func(*story) wal.LSN { return 0 }, lost: "all keys", empty: true},
-	{name: "manifest damaged", harm: func(t *testing.T, st *story, fsys vfs.FS) {
+	{name: "manifest damaged", snapshots: 2, harm: func(t *testing.T, st *story, fsys vfs.FS) {
 		damage(t, fsys, path.Join(dir, engine.ManifestName), 20)
 	}, kept: everything},
-	{name: "manifest missing", harm: func(t *testing.T, st *story, fsys vfs.FS) {
+	{name: "manifest missing", snapshots: 2, harm: func(t *testing.T, st *story, fsys vfs.FS) {
 		require.NoError(t, fsys.Remove(path.Join(dir, engine.ManifestName)))
 	}, kept: everything},
 	{name: "manifest and newest snapshot", harm: func(t *testing.T, st *story, fsys vfs.FS) {
@@ -129,12 +131,12 @@ var breakages = []breakage{
 	{name: "log between the snapshots", harm: damageRecord(func(st *story) wal.LSN { return st.m.Snapshots[1].LastLSN + 5 }),
 		kept: everything, starts: true},
 	{name: "log behind the newest snapshot", harm: damageRecord(func(st *story) wal.LSN { return st.m.Snapshots[0].LastLSN + 5 }),
-		kept: func(st *story) wal.LSN { return st.m.Snapshots[0].LastLSN + 4 }, lost: "records behind record"},
+		kept: func(st *story) wal.LSN { return st.m.Snapshots[0].LastLSN + 4 }, lost: "records behind record", snapshots: 2},
 	{name: "log and newest snapshot", harm: func(t *testing.T, st *story, fsys vfs.FS) {
 		damageRecord(func(st *story) wal.LSN { return st.m.Snapshots[1].LastLSN + 5 })(t, st, fsys)
 		damage(t, fsys, st.snapshot(0), 300)
 	}, kept: func(st *story) wal.LSN { return st.m.Snapshots[1].LastLSN + 4 }, lost: "records behind record"},
-	{name: "a segment behind the newest snapshot is missing", harm: func(t *testing.T, st *story, fsys vfs.FS) {
+	{name: "a segment behind the newest snapshot is missing", snapshots: 2, harm: func(t *testing.T, st *story, fsys vfs.FS) {
 		f := offsetOfRecord(t, fsys, st.m, st.m.Snapshots[0].LastLSN+20)
 		require.NoError(t, fsys.Remove(path.Join(dir, f.Segment)))
 	}, kept: func(st *story) wal.LSN { return 0 }, lost: "behind record"},
@@ -153,8 +155,8 @@ var breakages = []breakage{
 				path.Join(dir, engine.WALDir, name), func(int64, int64) {}))
 		}
 	}, kept: func(st *story) wal.LSN { return st.m.Snapshots[0].LastLSN }, lost: "behind record 120"},
-	{name: "a foreign file", harm: func(t *testing.T, st *story, fsys vfs.FS) {
-		f, err := fsys.Create(path.Join(dir, engine.WALDir, "wal-x.seg"))
+	{name: "a foreign file", snapshots: 2, harm: func(t *testing.T, st *story, fsys vfs.FS) {
+		f, err := fsys.Create(path.Join(dir, engine.WALDir, "wal-00000000000000ff.seg"))
 		require.NoError(t, err)
 		_, err = f.WriteAt([]byte("not a segment"), 0)
 		require.NoError(t, err)
@@ -213,6 +215,11 @@ func TestRepair(t *testing.T) {
 				require.Contains(t, strings.Join(done.Lost, "; "), b.lost)
 			}
 			requireGood(t, check(t, fsys, dir))
+			if b.empty {
+				require.Empty(t, manifestOf(t, fsys).Snapshots)
+			} else {
+				require.Len(t, manifestOf(t, fsys).Snapshots, max(b.snapshots, 1))
+			}
 			kept := b.kept(st)
 			if kept == 0 && !b.empty { // a segment is missing: as far as the one before it
 				require.Regexp(t, `log up to record \d+$`, done.Kept)
@@ -334,17 +341,42 @@ func TestRepairCrashes(t *testing.T) {
 					break
 				}
 				stops++
-				for seed := range uint64(2) {
-					after := fsys.Crash(seed)
-					report, err := repairIn(after, o)
-					require.NoError(t, err, "stopped after %d changes, seed %d", n, seed)
-					if report.Needed {
-						require.Equal(t, plan.Kept, report.Kept, "stopped after %d changes, seed %d", n, seed)
-					}
-					requireGood(t, check(t, after, dir))
+				after := fsys.Crash(uint64(n))
+				report, err := repairIn(after, o)
+				require.NoError(t, err, "stopped after %d changes", n)
+				if report.Needed {
+					require.Equal(t, plan.Kept, report.Kept, "stopped after %d changes", n)
+				}
+				requireGood(t, check(t, after, dir))
+				for i := range st.m.Snapshots {
+					st.copied(t, whole, after, st.snapshot(i))
 				}
 			}
 			require.Greater(t, stops, 5)
 		})
 	}
+}
+
+// copied wants a snapshot that was there before a repair to be in its place or
+// among what was taken away.
+func (st *story) copied(t *testing.T, before, after vfs.FS, name string) {
+	t.Helper()
+	if f, err := before.Open(name); err != nil {
+		return // it was missing
+	} else {
+		require.NoError(t, f.Close())
+	}
+	want := content(t, before, name)
+	places := []string{name}
+	for n := 1; n < 4; n++ {
+		places = append(places, path.Join(dir, fmt.Sprint(repairPrefix, n), path.Base(name)))
+	}
+	for _, place := range places {
+		if f, err := after.Open(place); err == nil {
+			require.NoError(t, f.Close())
+			require.Equal(t, want, content(t, after, place))
+			return
+		}
+	}
+	t.Errorf("%s is gone, and has no copy", name)
 }

@@ -246,26 +246,36 @@ func lostRecords(from, to wal.LSN) string {
 	return fmt.Sprintf("records %d to %d", from, to)
 }
 
-// planCut is for a log that is damaged behind every good snapshot.
+// planCut is for a log that does not fit any good snapshot. It is cut where that
+// keeps most, and then for the oldest snapshot for which it keeps as much.
 func (r *repair) planCut(err error) error {
 	var damage *wal.DamageError
 	if !errors.As(err, &damage) {
 		return fmt.Errorf("this cannot be repaired: %w", err)
 	}
 	r.found("%s, offset %d, after record %d: %s", path.Join(engine.WALDir, damage.Segment), damage.Offset, damage.After, damage.Reason)
-	r.dropped = max(len(r.good)-1, 0)
 	r.planNext()
-	report, err := wal.Repair(r.logOptionsFor(r.newestLSN()), "")
+	best, err := wal.Repair(r.logOptionsFor(r.newestLSN()), "")
 	switch {
-	case err == nil:
-		r.log = logCut
-		r.cutLost(&report)
-		return nil
 	case errors.As(err, &damage) && damage.Kind == wal.DamageForeign:
+		r.dropped = max(len(r.good)-1, 0)
 		r.planTake()
 		return nil
+	case err != nil:
+		return err
 	}
-	return err
+	r.log, r.cutBase = logCut, r.newestLSN()
+	for i := len(r.good) - 1; i > 0; i-- {
+		if report, err := wal.Repair(r.logOptionsFor(r.good[i].LastLSN), ""); err == nil && report.LastLSN == best.LastLSN {
+			best, r.cutBase = report, r.good[i].LastLSN
+			r.dropped = len(r.good) - 1 - i
+			r.cutLost(&best)
+			return nil
+		}
+	}
+	r.dropped = max(len(r.good)-1, 0)
+	r.cutLost(&best)
+	return nil
 }
 
 // cutLost says what a cut of the log loses.
