@@ -170,10 +170,11 @@ func (w *Walk) gather(sh *shard, limitBytes int) Place {
 // where it stopped and whether the piece is full.
 func (w *Walk) gatherSlot(slot, i int, position uint64, keys int, whole bool, limitBytes int) (next uint64, full bool) {
 	if w.slot != slot {
-		w.slot, w.width = slot, slotEnd/uint64(keys)*pieceEntries
+		n := pieceEntries / 2
 		if w.entryBytes > 0 {
-			w.width = min(w.width, slotEnd/uint64(keys)*uint64(min(limitBytes/w.entryBytes+1, pieceEntries)))
+			n = min(n, limitBytes/w.entryBytes+1)
 		}
+		w.slot, w.width = slot, max(slotEnd/uint64(keys), 1)*uint64(n)
 	}
 	to := uint64(slotEnd)
 	if !whole {
@@ -189,7 +190,7 @@ func (w *Walk) gatherSlot(slot, i int, position uint64, keys int, whole bool, li
 		// Fewer positions the next time; not less than one entry is likely in.
 		w.width = max(min(w.width, (to-position)/uint64(took/limitBytes+1)), slotEnd/uint64(keys), 1)
 		return w.cut(n, before, to, limitBytes), true
-	case took < limitBytes/2 && len(w.found)-n < pieceEntries/2:
+	case took < limitBytes/4 && len(w.found)-n < pieceEntries/4:
 		w.width = min(2*w.width, slotEnd)
 	}
 	return to, w.bytes >= limitBytes || len(w.found) >= pieceEntries
