@@ -81,6 +81,10 @@ type Options struct {
 	// MustExist makes it damage when there is no segment. Without it a log is
 	// begun then, at segment FirstSegment and record FirstLSN.
 	MustExist bool
+	// Ahead gets the payloads of records that apply (or Inspect's visit) will
+	// get next, some at a time: memory that they need can be fetched side by
+	// side. They are borrowed, and may yet turn out not to be applied.
+	Ahead func(payloads [][]byte)
 	// Tick drives the background sync of EverySec, and sees to leftovers and
 	// to a segment that could not be prepared. Without it EverySec syncs at
 	// every Commit, so that it never promises less than it says.
