@@ -82,13 +82,14 @@ type setup struct {
 	loading   bool // leave recovery to Serve
 	source    clock.Source
 	databases int
+	segment   int64       // bytes
 	files     *vfs.Faulty // nil for an empty directory
 }
 
 // newLab opens an engine on files in memory and makes a server on it.
 func newLab(t *testing.T, change ...func(s *setup)) *lab {
 	t.Helper()
-	s := setup{databases: 16}
+	s := setup{databases: 16, segment: 8 << 20}
 	for _, f := range change {
 		f(&s)
 	}
@@ -107,7 +108,7 @@ func newLab(t *testing.T, change ...func(s *setup)) *lab {
 	var err error
 	l.eng, err = engine.Open(engine.Options{
 		FS: l.fs, Dir: "data", Log: !s.memory, Shards: 4, Databases: s.databases,
-		SegmentBytes: 8 << 20, Clock: clock.New(src, nil), Policy: s.options.Tunables.Fsync,
+		SegmentBytes: s.segment, Clock: clock.New(src, nil), Policy: s.options.Tunables.Fsync,
 	})
 	require.NoError(t, err)
 	if !s.loading {
