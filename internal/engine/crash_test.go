@@ -7,7 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hapaxkv/hapax/internal/op"
+	"github.com/hapaxkv/hapax/internal/snapshot"
 	"github.com/hapaxkv/hapax/internal/vfs"
+	"github.com/hapaxkv/hapax/internal/wal"
 )
 
 // life is a workload with three snapshots, writes between all their steps, and
@@ -68,6 +71,53 @@ func (w *world) goOn(where string) {
 	require.NoError(w.t, w.err, where)
 }
 
+// complete sees that everything the manifest names is there, before a start
+// has put anything right: no file goes before nobody needs it.
+func (w *world) complete(where string) {
+	w.t.Helper()
+	m, err := ReadManifest(w.mem, "data")
+	require.NoError(w.t, err, where)
+	if m == nil {
+		return
+	}
+	for _, s := range m.Snapshots {
+		name := "data/snapshot/" + SnapshotName(s.ID)
+		f, err := w.mem.Open(name)
+		require.NoError(w.t, err, where)
+		r, err := snapshot.Open(f, name)
+		require.NoError(w.t, err, where)
+		require.NoError(w.t, r.Load(discard{}, snapshot.LoadOptions{}), where)
+		require.Equal(w.t, s, SnapshotRef{r.Info().ID, r.Info().LastLSN, r.Info().SizeBytes}, where)
+	}
+	first := wal.LSN(1)
+	if n := len(m.Snapshots); n > 0 && m.FirstSegment > 1 {
+		first = m.Snapshots[n-1].LastLSN + 1
+	}
+	if m.LogID != 0 {
+		_, err = wal.Inspect(wal.Options{FS: w.mem, Dir: "data/wal", FirstLSN: first, FirstSegment: m.FirstSegment,
+			LogID: m.LogID, ReachLSN: m.ReachLSN, MustExist: true}, func(*wal.Found) error { return nil }, nil)
+		require.NoError(w.t, err, where)
+	}
+}
+
+// discard takes a snapshot and keeps nothing.
+type discard struct{}
+
+func (discard) Entries([]op.Op) error               { return nil }
+func (discard) Pieces([]snapshot.Piece) error       { return nil }
+func (discard) Record(wal.LSN, int64, *op.Op) error { return nil }
+
+// loseNewest removes the newest snapshot: the one before it and the log have
+// to do, whenever the crash came.
+func (w *world) loseNewest() {
+	w.t.Helper()
+	m, err := ReadManifest(w.mem, "data")
+	require.NoError(w.t, err)
+	if m != nil && len(m.Snapshots) > 0 && m.LogID != 0 {
+		w.remove(newestSnapshot(m))
+	}
+}
+
 func TestEveryCrashPoint(t *testing.T) {
 	const seed = 11
 	whole := newWorld(t, seed)
@@ -89,6 +139,10 @@ func TestEveryCrashPoint(t *testing.T) {
 		for crash := range uint64(2) {
 			where := fmt.Sprintf("point %d, crash %d", at, crash)
 			back := w.crashed(crash*1000 + uint64(at))
+			back.complete(where)
+			if crash == 0 {
+				back.loseNewest()
+			}
 			require.NoError(t, back.open(), where)
 			back.check(where)
 			if (at+int(crash))%3 == 0 {
@@ -128,6 +182,7 @@ func TestEveryCrashPointOfRecovery(t *testing.T) {
 			require.ErrorIs(t, err, vfs.ErrHalted, where)
 			back.leave()
 			again := back.crashed(uint64(point))
+			again.complete(where)
 			require.NoError(t, again.open(), where)
 			again.check(where)
 			require.NoError(t, again.eng.Close())
@@ -156,6 +211,7 @@ func TestEveryFailedOperation(t *testing.T) {
 			}
 			w.leave()
 			back := w.crashed(uint64(at))
+			back.complete(where)
 			require.NoError(t, back.open(), where)
 			back.check(where)
 			if at%3 == 0 {
