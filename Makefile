@@ -10,7 +10,7 @@ FUZZTIME ?= 3s
 MODULES  = . e2e
 
 .DEFAULT_GOAL := build
-.PHONY: build run test race e2e-race kill prove fuzz lint fmt fmt-check vet tidy-check cross check bench bench-compare image image-try clean
+.PHONY: build run test race e2e-race kill sim prove fuzz lint fmt fmt-check vet tidy-check cross check bench bench-compare image image-try clean
 
 build: ## the server, static, in bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/server
@@ -32,6 +32,9 @@ e2e-race: ## the end-to-end tests against a server built with the race detector
 
 kill: ## SIGKILL and power cuts under load, CYCLES times for each backend, number of loops and file system
 	cd e2e && HAPAX_KILL_CYCLES=$(or $(CYCLES),50) $(GO) test -count=1 -run 'TestKill|TestPowerCut' -v -timeout 0 .
+
+sim: ## the crash simulation: SEEDS random runs and every script; WHOLE=1 for every crash point; SEED=N again
+	cd internal/sim && $(GO) test -count=1 -timeout 0 $(if $(SEED),-run 'TestRandom$$' -v -trace -seed $(SEED),-seeds $(or $(SEEDS),1000) -first $(or $(FIRST),1) $(if $(WHOLE),-whole))
 
 prove: ## break each promise in a copy of the tree and see its test fail, ONLY=text for some; minutes
 	HAPAX_PROVE="$(or $(ONLY),1)" $(GO) test ./internal/lint -run 'TestMutationsApply|TestEveryBreakIsSeen' -v -timeout 60m

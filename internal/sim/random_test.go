@@ -210,8 +210,23 @@ func (r *random) damage() {
 	if err != nil {
 		r.fail("the manifest: %v", err)
 	}
-	if m == nil || len(m.Snapshots) == 0 || r.logged < 2 || r.o.memoryOnly || m.LogID == 0 || len(m.Snapshots) == 1 && m.FirstSegment > 1 || r.rnd.IntN(4) > 0 {
+	if m == nil || m.LogID == 0 || r.o.memoryOnly || r.rnd.IntN(4) > 0 {
 		return
+	}
+	switch len(m.Snapshots) {
+	case 0:
+		return
+	case 1:
+		if m.FirstSegment > 1 || r.logged < wholeLog {
+			return
+		}
+	default:
+		if r.logged < 2 {
+			return
+		}
+	}
+	if r.logged < wholeLog {
+		r.logged = 1 // this one is gone then
 	}
 	name := path.Join(dataDir, engine.SnapshotDir, engine.SnapshotName(m.Snapshots[0].ID))
 	f, err := r.mem.Open(name)

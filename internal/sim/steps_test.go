@@ -65,11 +65,12 @@ func (w *world) stepSnapshot(n int) (done bool) {
 	w.note("snapshot: %d steps, running %t, %v", n, st.Running, st.LastErr)
 	if st.LastGood != good {
 		total.snapshots.Add(1)
-		w.logged++
 		if w.o.memoryOnly { // it holds all that ran before it began, and perhaps more
 			w.history.kill.raise(promise{step: w.floor})
 			w.history.power.raise(promise{step: w.floor})
 			w.history.forget()
+		} else {
+			w.logged++
 		}
 	}
 	if st.LastErr != nil && !errors.Is(st.LastErr, engine.ErrSnapshotCancelled) && !w.faulty && !w.halted() {

@@ -23,6 +23,10 @@ const (
 	startMilli = 1_800_000_000_000
 )
 
+// wholeLog is more snapshots than are ever made: the log goes back to its
+// first record.
+const wholeLog = 1 << 30
+
 // options is what a world is made of; it may change at a restart.
 type options struct {
 	clients      int
@@ -51,8 +55,8 @@ type world struct {
 	history history
 	ledger  ledger
 
-	// logged is how many snapshots a log leads up to: the last ones made with
-	// appendonly yes.
+	// logged is how many of the last snapshots a log leads up to, as they were
+	// made with appendonly yes: all, until it was no for the first time.
 	logged int
 	began  int64 // number of the snapshot that was seen last
 	floor  int   // the step at which it began
@@ -76,7 +80,7 @@ func newWorld(t *testing.T, seed uint64, o options) *world {
 func prepare(t *testing.T, seed uint64, o options) *world {
 	w := &world{
 		t: t, o: o, rnd: rand.New(rand.NewPCG(seed, 0x73696d)), mem: vfs.NewMem(),
-		source: clock.NewManual(startMilli), history: newHistory(), ledger: newLedger(), logged: 2, trace: fnv.New64a(),
+		source: clock.NewManual(startMilli), history: newHistory(), ledger: newLedger(), logged: wholeLog, trace: fnv.New64a(),
 	}
 	w.fs = vfs.NewFaulty(w.mem)
 	t.Cleanup(w.discard)
