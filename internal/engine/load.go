@@ -16,7 +16,7 @@ import (
 // loadNewest fills the store from the newest snapshot that is whole. When that
 // is not the newest one, the log brings the older one to the same state, so
 // nothing is lost; with none at all, the log from its first record on does.
-// Where the log does not reach back that far, damage is final.
+// Where the log does not reach back that far, damage is final (I9).
 func (r *recovery) loadNewest() error {
 	var why error // the newest is not the one that was loaded
 	for i, ref := range r.m.Snapshots {

@@ -226,3 +226,47 @@ func TestGatheringIsBounded(t *testing.T) {
 	require.Zero(t, w.failed, "the next one is as good as any")
 	require.NoError(t, w.eng.Close())
 }
+
+// A process is killed when the new manifest has its name, but not for good;
+// the power goes while the next start acts on what it read there.
+func TestPowerCutBehindAKillAroundTheManifest(t *testing.T) {
+	const seed = 31
+	whole := newWorld(t, seed)
+	alternate(whole)
+	require.NoError(t, whole.err)
+	whole.leave()
+	text := func(mem *vfs.Mem) string {
+		m, err := ReadManifest(mem, "data")
+		require.NoError(t, err)
+		return fmt.Sprint(m)
+	}
+	tried := 0
+	for at := range whole.fs.Changes() {
+		w := newWorld(t, seed)
+		w.fs.HaltAfter(at)
+		alternate(w)
+		w.leave()
+		certain := true
+		for crash := range uint64(4) {
+			certain = certain && text(w.mem.Crash(crash)) == text(w.mem)
+		}
+		for point := 0; !certain; point++ {
+			where := fmt.Sprintf("point %d, then %d", at, point)
+			back := w.killed(withLog)
+			back.fs.HaltAfter(point)
+			if back.open() == nil {
+				back.leave()
+				break
+			}
+			back.leave()
+			for crash := range uint64(3) {
+				tried++
+				again := back.crashed(crash, withLog)
+				require.NoError(t, again.open(), where)
+				again.check(where)
+				again.leave()
+			}
+		}
+	}
+	require.Greater(t, tried, 50)
+}
