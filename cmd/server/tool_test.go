@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -151,6 +152,49 @@ func TestToolsBesideAServer(t *testing.T) {
 	require.Contains(t, stderr, "in use by another server; stop it first")
 	require.Equal(t, "pending", c.do("IDEM", "order:1", "BEGIN", "digest", "other", "600000"))
 	require.Zero(t, r.stop())
+}
+
+// The tools' reading races with a server's writing, snapshots and removal of
+// files; check still finds nothing wrong.
+func TestCheckBesideABusyServer(t *testing.T) {
+	dir, port := t.TempDir(), freePort(t)
+	r := begin(t, nil, "", "--dir", dir, "--port", port, "--wal-segment-size", "1mb")
+	r.addr = "127.0.0.1:" + port
+	r.await("Ready to accept connections")
+	stop, done := make(chan struct{}), make(chan struct{})
+	writer, saver := r.dial(), r.dial()
+	go func() {
+		defer close(done)
+		value := strings.Repeat("v", 4000)
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			key := "order:" + strconv.Itoa(i%500)
+			writer.do("IDEM", key, "BEGIN", "digest", "token"+strconv.Itoa(i), "20")
+			writer.do("IDEM", key, "COMPLETE", "digest", "token"+strconv.Itoa(i), value)
+			if i%100 == 99 {
+				saver.do("SAVE")
+			}
+		}
+	}()
+	var failed []string
+	for range 5 {
+		for _, tool := range []string{"check", "stat"} {
+			if code, stdout, stderr := run(t, nil, tool, dir); code != 0 {
+				failed = append(failed, stdout+stderr)
+			}
+		}
+	}
+	close(stop)
+	<-done
+	require.Empty(t, failed)
+	require.Zero(t, r.stop())
+	code, stdout, _ := run(t, nil, "check", dir)
+	require.Zero(t, code, stdout)
+	require.NotContains(t, stdout, "a server holds")
 }
 
 // A backup is a copy of one file: check it, restore it, serve it.

@@ -72,12 +72,13 @@ func (r *CheckReport) note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }
 
-// checkTries is how often a directory is read anew because a server that holds
-// it published a snapshot meanwhile.
-const checkTries = 3
+// checkTries bounds how often a directory is read anew because a server that
+// holds it replaced files meanwhile.
+const checkTries = 5
 
 // Check verifies a data directory or a snapshot file. The error is one of
-// reaching it; what is wrong with it is in the report.
+// reaching it; what is wrong with it is in the report. While a server holds the
+// directory, what is wrong is believed when it is so a second time.
 func Check(t *Target) (*CheckReport, error) {
 	dir, err := t.isDir()
 	if err != nil {
@@ -86,22 +87,19 @@ func Check(t *Target) (*CheckReport, error) {
 	if !dir {
 		return t.checkFile(), nil
 	}
+	var before *CheckReport
 	for try := 1; ; try++ {
 		r := &CheckReport{Path: t.Path, InUse: t.inUse()}
 		t.checkDir(r)
-		if r.Good() || !r.InUse {
+		switch {
+		case r.Good() || !r.InUse:
 			return r, nil
-		}
-		if m, err := engine.ReadManifest(t.FS, t.Path); try == checkTries || err == nil && sameFiles(m, r.Manifest) {
+		case try == checkTries || before != nil && slices.Equal(before.Problems, r.Problems):
 			r.note("a server holds the directory and changes it: stop it before you act on what was found here")
 			return r, nil
 		}
+		before = r
 	}
-}
-
-// sameFiles says whether two manifests name the same files.
-func sameFiles(a, b *engine.Manifest) bool {
-	return a == nil && b == nil || a != nil && b != nil && a.FirstSegment == b.FirstSegment && slices.Equal(a.Snapshots, b.Snapshots)
 }
 
 // checkFile checks one snapshot by itself.
@@ -242,12 +240,29 @@ func (e *RecordError) Unwrap() error { return e.Err }
 // that a start makes, and changes nothing.
 func (t *Target) eachRecord(o wal.Options, f func(at *wal.Found, o *op.Op) error) (wal.Report, error) {
 	var record op.Op
-	return wal.Inspect(o, func(at *wal.Found) error {
+	report, err := wal.Inspect(o, func(at *wal.Found) error {
 		if err := op.Decode(at.Payload, &record); err != nil {
 			return &RecordError{Segment: at.Segment, Offset: at.Offset, LSN: at.LSN, Err: err}
 		}
 		return f(at, &record)
 	}, t.progress(engine.WALDir))
+	var damage *wal.DamageError
+	if errors.As(err, &damage) && t.moved(o, damage) {
+		report.LastLSN, err = max(damage.After, o.FirstLSN-1), nil
+	}
+	return report, err
+}
+
+// moved says whether what looks like damage is a place that a server was just
+// writing to: read again, it is not there any more.
+func (t *Target) moved(o wal.Options, damage *wal.DamageError) bool {
+	if !t.inUse() {
+		return false
+	}
+	o.FirstLSN = max(o.FirstLSN, damage.After)
+	_, err := wal.Inspect(o, skip, nil)
+	var again *wal.DamageError
+	return err == nil || errors.As(err, &again) && (again.Segment != damage.Segment || again.Offset != damage.Offset)
 }
 
 // findLeftovers notes what no start reads.

@@ -43,6 +43,8 @@ type Target struct {
 	// Progress is told now and then how much of a file or a log is done; nil
 	// is not.
 	Progress func(what string, done, total int64)
+
+	held bool // the lock is ours
 }
 
 // isDir says whether the target is a directory. An error when nothing is there.
@@ -67,6 +69,9 @@ func (t *Target) progress(what string) func(done, total int64) {
 // inUse says whether a server holds the directory now. The lock is given back
 // at once: a server may start beside whoever only reads.
 func (t *Target) inUse() bool {
+	if t.held {
+		return false
+	}
 	lock, err := t.FS.Lock(path.Join(t.Path, lockName))
 	if err != nil {
 		return errors.Is(err, vfs.ErrLocked) // anything else: no server was ever here

@@ -44,8 +44,6 @@ var errNothingLeft = errors.New("nothing of the store can be kept: restore a bac
 type repair struct {
 	*Target
 	RepairReport
-	options RepairOptions
-
 	manifest *engine.Manifest // as it was; nil when missing or damaged
 	good     []engine.SnapshotRef
 	infos    []snapshot.Info // of good
@@ -90,7 +88,9 @@ func Repair(t *Target, o RepairOptions) (report *RepairReport, err error) {
 		return nil, lockError(t.Path, err)
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	r := &repair{Target: t, options: o}
+	own := *t
+	own.held = true
+	r := &repair{Target: &own}
 	r.Dir = t.Path
 	if err := r.plan(); err != nil {
 		return nil, err
