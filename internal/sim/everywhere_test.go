@@ -132,12 +132,12 @@ func crashEverywhere(t *testing.T, s script) {
 	}
 	points := w.fs.Changes()
 	w.discard()
-	stride := 5
+	stride := ordinaryStride
 	if *wholeFlag {
 		stride = 1
 	}
 	for way := range 5 {
-		for n := way % stride; n <= points; n += stride {
+		for n := way * stride / 5; n <= points; n += stride {
 			how := power
 			if way == 0 {
 				how = kill

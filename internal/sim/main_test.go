@@ -12,7 +12,7 @@ import (
 
 var (
 	seedFlag  = flag.Uint64("seed", 0, "run this seed alone")
-	seedsFlag = flag.Int("seeds", 200, "how many seeds the random tests run")
+	seedsFlag = flag.Int("seeds", ordinarySeeds, "how many seeds the random tests run")
 	firstFlag = flag.Uint64("first", 1, "the first of them")
 	wholeFlag = flag.Bool("whole", false, "crash at every pair of operations, not at a sample")
 	traceFlag = flag.Bool("trace", false, "print what happens, with -seed")

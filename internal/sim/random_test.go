@@ -140,20 +140,27 @@ func (r *random) fault() {
 	r.inject(f)
 }
 
-// fillDisk makes every new file fail, as a full disk does, until the round ends
-// or there is room again.
+// fillDisk makes the disk full, or only new files fail, until the round ends or
+// there is room again.
 func (r *random) fillDisk() {
-	if r.o.memoryOnly {
-		return
+	switch {
+	case r.o.memoryOnly:
+	case r.rnd.IntN(2) == 0:
+		r.inject(vfs.Fault{Op: vfs.OpCreate, Nth: 1 + r.rnd.IntN(6), Err: syscall.ENOSPC, Sticky: true})
+	default:
+		r.note("the disk is full")
+		total.faults.Add(1)
+		r.settleAll()
+		r.faulty, r.full = true, true
+		r.fs.Full(true)
 	}
-	r.inject(vfs.Fault{Op: vfs.OpCreate, Nth: 1 + r.rnd.IntN(6), Err: syscall.ENOSPC, Sticky: true})
 }
 
 func (r *random) inject(f vfs.Fault) {
 	r.note("fault %v in call %d of %x, after %d bytes", f.Err, f.Nth, f.Op, f.ShortBytes)
 	total.faults.Add(1)
 	r.faulty = true
-	if f.Err == syscall.ENOSPC && !r.o.memoryOnly {
+	if f.Err == syscall.ENOSPC && !r.o.memoryOnly && r.eng != nil {
 		r.settleAll()
 		r.full = true
 	}
@@ -195,10 +202,26 @@ func (r *random) again(how crash) {
 		how = max(how, next)
 	}
 	r.fs.Clear()
+	if r.eng == nil && r.rnd.IntN(4) == 0 {
+		r.failingStart()
+	}
 	if r.eng == nil {
 		r.recover(how)
 	} else {
 		r.checkRecovered(how)
+	}
+}
+
+// failingStart starts on a disk that fails once. The server may come up all the
+// same, or say why not; then nothing is lost, and the next start finds it all.
+func (r *random) failingStart() {
+	r.fault()
+	if err := r.open(); err != nil {
+		r.note("no start: %v", err)
+	}
+	r.fs.Clear()
+	if r.eng != nil {
+		r.commit() // there may be no next segment yet
 	}
 }
 
@@ -241,6 +264,7 @@ func (r *random) damage() {
 	_, _ = f.WriteAt(b, at)
 	_ = f.Sync()
 	total.damaged.Add(1)
+	r.broken = name
 	r.note("byte %d of %s is another", at, name)
 }
 
@@ -296,6 +320,7 @@ func (r *random) background() {
 		if r.full && r.rnd.IntN(3) == 0 {
 			r.note("the disk has room again")
 			r.fs.Clear()
+			r.fs.Full(false)
 		}
 	case 5, 6:
 		r.startSnapshot()

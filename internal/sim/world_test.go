@@ -6,14 +6,17 @@ import (
 	"hash"
 	"hash/fnv"
 	"math/rand/v2"
+	"path"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/hapaxkv/hapax/internal/clock"
 	"github.com/hapaxkv/hapax/internal/engine"
+	"github.com/hapaxkv/hapax/internal/op"
 	"github.com/hapaxkv/hapax/internal/server"
 	"github.com/hapaxkv/hapax/internal/shard"
+	"github.com/hapaxkv/hapax/internal/snapshot"
 	"github.com/hapaxkv/hapax/internal/vfs"
 	"github.com/hapaxkv/hapax/internal/wal"
 )
@@ -58,11 +61,12 @@ type world struct {
 	// logged is how many of the last snapshots a log leads up to, as they were
 	// made with appendonly yes: all, until it was no for the first time.
 	logged int
-	began  int64 // number of the snapshot that was seen last
-	floor  int   // the step at which it began
-	faulty bool  // something was made to fail since the last start
-	full   bool  // the disk may be full, so that writes are refused
-	lastT  int64 // T as it was read last
+	broken string // the snapshot that was damaged last
+	began  int64  // number of the snapshot that was seen last
+	floor  int    // the step at which it began
+	faulty bool   // something was made to fail since the last start
+	full   bool   // the disk may be full, so that writes are refused
+	lastT  int64  // T as it was read last
 	events []string
 	trace  hash.Hash64
 }
@@ -204,7 +208,46 @@ func (w *world) replaceDisk(how crash) {
 	}
 	w.fs, w.faulty, w.full = vfs.NewFaulty(w.mem), false, false
 	w.began = 0
+	w.checkNamed()
 }
+
+// checkNamed looks for everything that the manifest names, whole: a start may
+// make do with less, but has to find it all.
+func (w *world) checkNamed() {
+	w.t.Helper()
+	m, err := engine.ReadManifest(w.mem, dataDir)
+	if err != nil {
+		w.fail("after a crash: %v", err)
+	}
+	if m == nil {
+		return
+	}
+	for _, s := range m.Snapshots {
+		name := path.Join(dataDir, engine.SnapshotDir, engine.SnapshotName(s.ID))
+		if name == w.broken {
+			continue
+		}
+		f, err := w.mem.Open(name)
+		if err != nil {
+			w.fail("the manifest names a snapshot that a crash took: %v", err)
+		}
+		r, err := snapshot.Open(f, name)
+		if err == nil {
+			err = r.Load(nothing{}, snapshot.LoadOptions{})
+		}
+		if err != nil {
+			w.fail("the manifest names a snapshot that is not whole: %v", err)
+		}
+		_ = f.Close() // only read
+	}
+}
+
+// nothing takes a snapshot's content and keeps none of it.
+type nothing struct{}
+
+func (nothing) Entries([]op.Op) error               { return nil }
+func (nothing) Pieces([]snapshot.Piece) error       { return nil }
+func (nothing) Record(wal.LSN, int64, *op.Op) error { return nil }
 
 // recover starts the server after a crash and checks what it found.
 func (w *world) recover(how crash) {
