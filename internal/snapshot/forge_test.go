@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -155,6 +156,74 @@ func TestImpossibleContentIsRefused(t *testing.T) {
 	f("a record that is too long", func(b []byte) { b[records+blockHeaderBytes] = 100 }, "a record is longer than its block")
 	f("a record that is too short", func(b []byte) { b[records+blockHeaderBytes]-- }, "")
 	f("a first record with a time of its own", func(b []byte) { b[records+blockHeaderBytes+1] = 1 }, "time of a record")
+}
+
+// Each of these is one checksum or field off where another one, a little later,
+// would find it too; the first line of defence has to hold alone.
+func TestRefusedAtTheFirstSight(t *testing.T) {
+	t.Parallel()
+	c := small()
+	c.blockBytes = 1 // a block for each piece
+	whole := bytesOf(t, c)
+	r, err := Open(&bytesFile{b: whole}, "snap")
+	require.NoError(t, err)
+	require.Greater(t, r.pieces, 2)
+	foot := int64(len(whole)) - footerBytes
+	index := foot - blockHeaderBytes*int64(len(r.blocks)+1)
+	sealAt := func(b []byte, at, size int64) {
+		binary.LittleEndian.PutUint32(b[at+size-4:], checksum(b[at:at+size-4]))
+	}
+	f := func(name, reason string, edit func(b []byte) []byte) {
+		t.Helper()
+		_, err := Open(&bytesFile{b: edit(slices.Clone(whole))}, "snap")
+		require.ErrorContains(t, err, reason, name)
+	}
+	// inSecond edits the header of the second block, in the index too.
+	inSecond := func(edit func(header []byte)) func(b []byte) []byte {
+		return func(b []byte) []byte {
+			at, listed := r.blocks[1].at, index+2*blockHeaderBytes
+			edit(b[at:])
+			sealAt(b, at, blockHeaderBytes)
+			copy(b[listed:listed+blockHeaderBytes], b[at:])
+			binary.LittleEndian.PutUint32(b[index+56:], checksum(b[index+blockHeaderBytes:foot]))
+			sealAt(b, index, blockHeaderBytes)
+			return b
+		}
+	}
+	f("salt of a block", "block 2 belongs to another snapshot", inSecond(func(h []byte) { h[0]++ }))
+	f("number of a block", "block 3 stands where block 2 belongs", inSecond(func(h []byte) { h[40]++ }))
+	f("a block that begins where the first does", "block 1 does not follow", inSecond(func(h []byte) { clear(h[24:32]) }))
+	f("a block that begins behind the next", "block 2 does not follow", inSecond(func(h []byte) { h[24+5] = 0x3f }))
+	f("checksum of the index", "the index does not match", func(b []byte) []byte {
+		b[index+56]++
+		sealAt(b, index, blockHeaderBytes)
+		return b
+	})
+	f("a place in the index", "the index does not match", func(b []byte) []byte {
+		b[index+24]++
+		sealAt(b, index, blockHeaderBytes)
+		return b
+	})
+	f("bytes between blocks and index", "something between the last block and the index", func(b []byte) []byte {
+		b = slices.Insert(b, int(index), 1, 2, 3)
+		binary.LittleEndian.PutUint64(b[foot+3+8:], uint64(index+3))
+		sealAt(b, foot+3, footerBytes)
+		return b
+	})
+}
+
+// An entry behind the last piece of its block belongs to no piece.
+func TestEntryOfNoPieceIsRefused(t *testing.T) {
+	t.Parallel()
+	whole := bytesOf(t, small())
+	_, records, _, _ := smallParts(t, whole)
+	last := put(0, "longer", strings.Repeat("y", 130), 0)
+	from := int(records) - pieceEndBytes - len(appendEntry(nil, &last))
+	end := slices.Clone(whole[records-pieceEndBytes : records])
+	b := slices.Delete(slices.Clone(whole), int(records)-pieceEndBytes, int(records))
+	b = slices.Insert(b, from, end...)
+	damage := requireDamage(t, reseal(b), "an entry of no piece")
+	require.Contains(t, damage.Reason, "block 1 does not end where")
 }
 
 // A file has as many bytes as it declares, or nothing is reserved for it.

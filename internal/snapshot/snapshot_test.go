@@ -166,6 +166,24 @@ func TestSinkErrorsEndTheLoad(t *testing.T) {
 	}
 }
 
+// When one worker has given up, the others deliver no further block.
+func TestWorkersGiveUpTogether(t *testing.T) {
+	t.Parallel()
+	f := bytesFile{b: bytesOf(t, large())}
+	r, err := Open(&f, "snap")
+	require.NoError(t, err)
+	var got collector
+	w := worker{load: &load{r: r, sink: &got}}
+	w.run(r.blocks[:2])
+	require.NoError(t, w.err)
+	met := len(got.entries)
+	require.NotZero(t, met)
+	w.giveUp()
+	w.run(r.blocks[2:r.pieces])
+	require.ErrorIs(t, w.err, errOtherFailed)
+	require.Len(t, got.entries, met)
+}
+
 func TestStopped(t *testing.T) {
 	t.Parallel()
 	f := bytesFile{b: bytesOf(t, large())}
