@@ -146,7 +146,10 @@ func (r *recovery) readAll() error {
 		return err
 	}
 	r.progress(r.total, r.total)
-	return r.checkSuccessors()
+	if err := r.checkSuccessors(); err != nil || r.o.Applied == nil {
+		return err
+	}
+	return r.o.Applied()
 }
 
 // replayFile does step 3 and, for the tail, step 4.

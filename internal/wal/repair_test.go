@@ -213,6 +213,12 @@ func TestRepair(t *testing.T) {
 				edit(i, func(b []byte) []byte { b[segmentHeaderBytes+5]++; return b })(t, mem, segs)
 			}
 		})
+	f("behind the snapshot only", func([]LSN) outcome { return outcome{2, 14 - 2} }, func(o *Options) { o.FirstLSN = 3 },
+		edit(0, func(b []byte) []byte {
+			second := segmentHeaderBytes + frameHeaderBytes + int(b[segmentHeaderBytes+8])
+			b[second+frameHeaderBytes]++ // record 2, which the snapshot holds
+			return b
+		}))
 	f("no log where one must be", func([]LSN) outcome { return outcome{9, 0} },
 		func(o *Options) { o.FirstLSN, o.FirstSegment, o.MustExist, o.LogID = 10, 7, true, 99 },
 		func(t *testing.T, mem *vfs.Mem, segs []string) {
@@ -227,6 +233,23 @@ func mustInspect(t *testing.T, o Options) Report {
 	report, damage, _ := inspectAll(o)
 	require.Nil(t, damage)
 	return report
+}
+
+// A frame with bad records goes whole, its good records too.
+func TestRepairTakesFramesWhole(t *testing.T) {
+	t.Parallel()
+	o := forge(t, func(h *frameHeader, p []byte) []byte {
+		h.records = 3 // there are two
+		return p
+	})
+	report, err := Repair(o, testSaveDir)
+	require.NoError(t, err)
+	require.Equal(t, DamageRecord, report.Damage.Kind)
+	require.Zero(t, report.LastLSN)
+	require.EqualValues(t, frameHeaderBytes+13, report.CutBytes)
+	require.Equal(t, []string{segmentName(1) + ".cut-64"}, report.Saved)
+	_, _, got := mustOpen(t, o)
+	require.Empty(t, got)
 }
 
 // What a repair is not for stays as it is.

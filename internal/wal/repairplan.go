@@ -19,6 +19,7 @@ type repairPlan struct {
 	open  *repairCut     // the last one that stays, if it was not ended
 	taken []*segmentFile // that go whole, oldest first
 	fresh bool           // nothing stays, a log is begun
+	wrong bool           // the last frame was good by its checksum, but not the one that belongs there
 	lost  int64
 }
 
@@ -167,7 +168,7 @@ func (p *repairPlan) readGood(i int) error {
 		}
 		return nil
 	}
-	if rubbish && !short {
+	if rubbish && !short && !p.wrong {
 		err := p.endOfTail(file, &fr)
 		if err != nil && !isDamage(err) {
 			return err
@@ -186,6 +187,7 @@ func (p *repairPlan) readFrame(i int, fr *frameReader) error {
 	if err == nil {
 		err = p.replayFrame(i, &f)
 	}
+	p.wrong = isDamage(err) && !errors.Is(err, errNotAFrame)
 	switch {
 	case err == nil:
 		return nil

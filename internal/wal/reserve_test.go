@@ -248,6 +248,47 @@ func TestAskersWaitForTheSegmentBeingMade(t *testing.T) {
 	}
 }
 
+// What is on its way to the disk counts, too.
+func TestFramesInFlightTakeRoom(t *testing.T) {
+	t.Parallel()
+	faulty := vfs.NewFaulty(vfs.NewMem())
+	o := testOptions(faulty)
+	l, _, _ := mustOpen(t, o)
+	faulty.Full(true)
+	l.prepareOne()
+	require.Error(t, l.SpaceErr())
+	require.NoError(t, appendAsked(l, l.MayAppend, 400))
+	require.NoError(t, l.MayAppend(100))
+	asked := 0
+	faulty.Inject(vfs.Fault{Op: vfs.OpWrite, Path: segmentName(1), Before: func() {
+		asked++
+		require.NoError(t, l.MayAppend(100))
+		require.Error(t, l.MayAppend(300), "there is not as much behind the frame that is being written")
+	}})
+	require.NoError(t, l.Commit(l.Last()))
+	require.Equal(t, 1, asked)
+}
+
+// Whoever waits for a rotation that fails is told.
+func TestAskersLearnThatARotationFailed(t *testing.T) {
+	t.Parallel()
+	faulty := vfs.NewFaulty(vfs.NewMem())
+	o := testOptions(faulty)
+	l, _, _ := mustOpen(t, o)
+	require.NoError(t, l.Commit(appendRun(l, 1, strings.Repeat("x", 600))))
+	o.MonoNano = func() int64 { return 7 }
+	l.now = o.MonoNano
+	answer := make(chan error, 1)
+	faulty.Inject(vfs.Fault{Op: vfs.OpWrite, Path: segmentName(1), Err: syscall.EIO, Before: func() {
+		go func() { answer <- l.MayGrow(100_000) }()
+		for l.busy.wait.Load() == 0 {
+			runtime.Gosched()
+		}
+	}})
+	require.ErrorIs(t, l.Commit(appendRun(l, 1, strings.Repeat("y", 600))), syscall.EIO)
+	require.ErrorIs(t, <-answer, syscall.EIO)
+}
+
 // Loops that ask, append and commit beside each other, while the disk is full
 // now and then.
 func TestFullDiskBesideAppends(t *testing.T) {

@@ -85,6 +85,10 @@ type Options struct {
 	// get next, some at a time: memory that they need can be fetched side by
 	// side. They are borrowed, and may yet turn out not to be applied.
 	Ahead func(payloads [][]byte)
+	// Applied is called when apply has got the last record, before anything on
+	// disk changes. An error refuses the log, as one of apply does: an apply
+	// that works in the background waits here for its end.
+	Applied func() error
 	// Tick drives the background sync of EverySec, and sees to leftovers and
 	// to a segment that could not be prepared. Without it EverySec syncs at
 	// every Commit, so that it never promises less than it says.
