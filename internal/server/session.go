@@ -220,9 +220,12 @@ func (s *Session) gone(b *bufferStack) {
 	s.parser.Release()
 }
 
-// protocolError answers a request that is none and closes the connection.
+// protocolError answers a request that is none and closes the connection. A
+// client that wants no replies gets none for this either.
 func (s *Session) protocolError(ex *executor, err error) {
-	ex.out.Error("ERR " + err.Error())
+	if s.state.Reply != command.ReplyOff && s.state.Reply != command.ReplySkipNext {
+		ex.out.Error("ERR " + err.Error())
+	}
 	ex.tally.protocolErrors++
 	ex.tally.errorReply("ERR")
 	s.srv.logf(LevelVerbose, "Protocol error from client %s: %v", s.addr, err)

@@ -47,6 +47,18 @@ func TestProtocolErrorAnswersAndCloses(t *testing.T) {
 	}
 }
 
+func TestProtocolErrorKeepsQuietWhenTold(t *testing.T) {
+	for _, c := range []struct{ before, want string }{
+		{"CLIENT REPLY OFF\r\n", ""},
+		{"CLIENT REPLY SKIP\r\n", ""},
+		{"CLIENT REPLY SKIP\r\nPING\r\n", "-ERR Protocol error: expected '$', got '+'\r\n"},
+	} {
+		m := newLab(t).session()
+		require.Equal(t, c.want, m.ask(c.before+"*1\r\n+x\r\n"), c.before)
+		require.True(t, m.Closed())
+	}
+}
+
 func TestProtocolErrorStopsWhatFollows(t *testing.T) {
 	l := newLab(t)
 	m := l.session()
