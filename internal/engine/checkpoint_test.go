@@ -441,8 +441,15 @@ func TestExpiryStaysDeadAfterASnapshot(t *testing.T) {
 		w.clock.AdvanceMilli(5000)
 		require.NotContains(t, found(w.eng), cell{0, "short"})
 		w.put(0, "late", "1", startMilli+5001)
+		w.put(0, "during", "1", startMilli+5011)
 		w.clock.AdvanceMilli(10)
-		w.snapshot(nil)
+		steps := 0
+		w.snapshot(func() {
+			if steps++; steps == 3 {
+				w.clock.AdvanceMilli(10)
+			}
+		})
+		require.Greater(t, steps, 3)
 		require.NoError(t, w.eng.Close())
 
 		back := w.crashed(1) // a second before the beginning
@@ -458,8 +465,9 @@ func TestExpiryStaysDeadAfterASnapshot(t *testing.T) {
 		}
 		require.NoError(t, m.Write(back.mem, "data"))
 		require.NoError(t, back.open())
-		require.GreaterOrEqual(t, back.eng.Clock.NowMilli(), int64(startMilli+5010))
+		require.GreaterOrEqual(t, back.eng.Clock.NowMilli(), int64(startMilli+5020))
 		got := found(back.eng)
+		require.NotContains(t, got, cell{0, "during"})
 		require.NotContains(t, got, cell{0, "short"})
 		require.NotContains(t, got, cell{0, "late"})
 		require.Contains(t, got, cell{0, "long"})

@@ -270,3 +270,38 @@ func TestPowerCutBehindAKillAroundTheManifest(t *testing.T) {
 	}
 	require.Greater(t, tried, 50)
 }
+
+func TestFirstSnapshotWithoutLogAtEveryCrashPoint(t *testing.T) {
+	life := func(w *world) {
+		w.try(w.open)
+		for range 5 {
+			w.random()
+		}
+		for range 2 {
+			w.snapshot(nil)
+			w.saved()
+			w.random()
+		}
+	}
+	const seed = 37
+	whole := newWorld(t, seed, inMemory)
+	life(whole)
+	require.NoError(t, whole.err)
+	require.Zero(t, whole.failed)
+	whole.leave()
+	for at := range whole.fs.Changes() {
+		w := newWorld(t, seed, inMemory)
+		w.fs.HaltAfter(at)
+		life(w)
+		require.ErrorIs(t, w.err, vfs.ErrHalted, "point %d", at)
+		w.leave()
+		for crash := range uint64(8) {
+			where := fmt.Sprintf("point %d, crash %d", at, crash)
+			back := w.crashed(crash, withLog)
+			back.opts.Log = crash%2 == 0
+			require.NoError(t, back.open(), where)
+			back.check(where)
+			back.leave()
+		}
+	}
+}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/hapaxkv/hapax/internal/clock"
-	"github.com/hapaxkv/hapax/internal/op"
 	"github.com/hapaxkv/hapax/internal/snapshot"
 	"github.com/hapaxkv/hapax/internal/wal"
 )
@@ -161,16 +160,8 @@ func (r *recovery) findManifest() error {
 // replay does step 3. Without a log to go on with, what is there is only read.
 func (r *recovery) replay() (log *wal.Log, stopTick func(), err error) {
 	e := r.e
-	var o op.Op
-	apply := func(lsn wal.LSN, _ int64, payload []byte) error {
-		if e.stopping.Load() {
-			return ErrStopped
-		}
-		if err := op.Decode(payload, &o); err != nil {
-			return err
-		}
-		return e.Store.Apply(lsn, &o)
-	}
+	p := newReplayer(e.Store, e.loadWorkers(), e.stopping.Load)
+	defer p.end()
 	options := wal.Options{
 		FS:           e.opts.FS,
 		Dir:          e.walDir(),
@@ -182,6 +173,7 @@ func (r *recovery) replay() (log *wal.Log, stopTick func(), err error) {
 		LogID:        r.m.LogID,
 		ReachLSN:     r.m.ReachLSN,
 		MustExist:    r.m.LogID != 0,
+		Applied:      p.settle,
 		MonoNano:     e.opts.Clock.MonoNano,
 		Inline:       e.opts.Inline,
 		Salt:         e.opts.Salt,
@@ -190,19 +182,22 @@ func (r *recovery) replay() (log *wal.Log, stopTick func(), err error) {
 	progress := e.progress("log", r.info.SizeBytes)
 	if !e.opts.Log {
 		r.report, err = wal.Inspect(options, func(f *wal.Found) error {
-			return apply(f.LSN, f.TMilli, f.Payload)
+			return p.apply(f.LSN, f.Payload)
 		}, progress)
 	} else {
 		stopTick = func() {}
 		if !e.opts.Inline {
 			options.Tick, stopTick = clock.NewTicker(syncPeriod)
 		}
-		if log, r.report, err = wal.Open(options, apply, progress); err != nil {
+		log, r.report, err = wal.Open(options, func(lsn wal.LSN, _ int64, payload []byte) error {
+			return p.apply(lsn, payload)
+		}, progress)
+		if err != nil {
 			stopTick()
 		}
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, p.locate(options, err)
 	}
 	r.report.LastLSN = max(r.report.LastLSN, r.info.LastLSN)
 	e.logReport(&r.report, e.Clock.MonoNano()-startNano)
