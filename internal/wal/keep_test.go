@@ -111,9 +111,9 @@ func TestEveryCrashPointOfRemoval(t *testing.T) {
 				var k kept
 				c, k, finished = keepingWorkload(o, 24)
 				removals = int(k.firstSegment)
-				for seed := range uint64(5) {
+				for seed := range uint64(4) {
 					left, atLeast := mem.Crash(seed), c.synced
-					if seed == 4 {
+					if seed == 3 {
 						left, atLeast = mem.Kill(), c.written
 					}
 					for _, snapshot := range []LSN{k.previous, k.newest} {

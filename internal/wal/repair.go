@@ -6,7 +6,8 @@ import (
 	"io/fs"
 )
 
-// Repair, step by step:
+// Repair, step by step. It is the only thing that cuts what is not a torn tail
+// (I9), and an explicit command:
 //
 //  1. The log is read as Open does. If that succeeds, nothing is changed.
 //  2. It is read once more, up to the first frame that cannot be read
