@@ -18,8 +18,8 @@ import (
 // CheckReport is what Check found.
 type CheckReport struct {
 	Path      string           `json:"path"`
-	InUse     bool             `json:"in_use"` // a server holds the directory
-	Manifest  *engine.Manifest `json:"manifest,omitempty"`
+	InUse     bool             `json:"in_use"`              // a server holds the directory
+	Manifest  *engine.Manifest `json:"-"`                   // see MarshalJSON
 	Snapshots []SnapshotReport `json:"snapshots,omitempty"` // newest first
 	Log       *LogReport       `json:"log,omitempty"`
 	Idem      *IdemReport      `json:"idem"`
@@ -38,9 +38,9 @@ type Problem struct {
 
 // SnapshotReport is one snapshot that was read.
 type SnapshotReport struct {
-	File string        `json:"file"`
-	Info snapshot.Info `json:"info"`
-	Good bool          `json:"good"` // every byte was checked
+	File string
+	Info snapshot.Info
+	Good bool // every byte was checked
 
 	proof    *snapshotProof
 	compared bool // with the log that leads there

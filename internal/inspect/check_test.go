@@ -361,3 +361,39 @@ func TestCheckBesideAServer(t *testing.T) {
 	require.Equal(t, idem.BeginPending, s.begin(0, "k", "f", "you", 1000))
 	s.stop()
 }
+
+// A server writes to the log at any moment of a reading: what looks like damage
+// then is looked at again. A frame may be missing in what was read and, in what
+// is read later, have one behind it that proves that it was there.
+func TestReadingWhileTheTailMoves(t *testing.T) {
+	t.Parallel()
+	fs := vfs.NewMem()
+	s := start(t, fs)
+	n := 0
+	write := func() {
+		for range 3 {
+			n++
+			s.begin(0, fmt.Sprint("order", n), "f", "me", 1000)
+			s.sync()
+		}
+	}
+	write()
+	for nth := 1; ; nth++ {
+		fired := false
+		faulty := vfs.NewFaulty(fs)
+		faulty.Inject(vfs.Fault{Op: vfs.OpRead, Path: "wal-", Nth: nth, Before: func() {
+			fired = true
+			write()
+		}})
+		r := stat(t, faulty, dir) // reads the log as check does, but once
+		require.Empty(t, r.Error, "written before read %d", nth)
+		if !fired {
+			require.Greater(t, nth, 4)
+			break
+		}
+	}
+	s.stop()
+	r := check(t, fs, dir)
+	requireGood(t, r)
+	require.Equal(t, int64(n), r.Idem.Live)
+}

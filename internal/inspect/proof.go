@@ -24,19 +24,19 @@ type Place struct {
 // Violation is a rule of IDEM that the records break.
 type Violation struct {
 	Place
-	DB     int     `json:"db"`
-	Key    []byte  `json:"key"`    // JSON: base64
-	Before wal.LSN `json:"before"` // the record that wrote what was there; 0: none, or a snapshot has it
-	Rule   string  `json:"rule"`
+	DB     int
+	Key    []byte
+	Before wal.LSN // the record that wrote what was there; 0: none, or a snapshot has it
+	Rule   string
 }
 
 // Removal is an IDEM record that another command took away or changed before
 // its deadline, which is that command's right.
 type Removal struct {
 	Place
-	DB   int    `json:"db"`
-	Key  []byte `json:"key"`
-	How  string `json:"how"`
+	DB   int
+	Key  []byte // nil for a whole database
+	How  string
 	many int64
 }
 

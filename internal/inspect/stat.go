@@ -16,9 +16,9 @@ import (
 type StatReport struct {
 	Path      string            `json:"path"`
 	InUse     bool              `json:"in_use"`
-	Manifest  *engine.Manifest  `json:"manifest,omitempty"`
+	Manifest  *engine.Manifest  `json:"-"`                   // see MarshalJSON
 	Snapshots []SnapshotStat    `json:"snapshots,omitempty"` // newest first
-	Segments  []wal.SegmentInfo `json:"segments,omitempty"`
+	Segments  []wal.SegmentInfo `json:"-"`
 	Log       *LogReport        `json:"log,omitempty"`
 	Codes     []CodeStat        `json:"opcodes,omitempty"` // of the log, in the order of their numbers
 	Disk      []DiskStat        `json:"disk,omitempty"`
@@ -30,10 +30,10 @@ type StatReport struct {
 // SnapshotStat is one snapshot, of which only header, index and footer were
 // read.
 type SnapshotStat struct {
-	File     string        `json:"file"`
-	Info     snapshot.Info `json:"info"`
-	AgeMilli int64         `json:"age_ms"`
-	Error    string        `json:"error,omitempty"`
+	File     string
+	Info     snapshot.Info
+	AgeMilli int64
+	Error    string
 }
 
 // CodeStat counts the records of one opcode.
