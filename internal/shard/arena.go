@@ -21,6 +21,7 @@ const (
 	maxBlockBytes = 4096
 	maxBlockUnits = maxBlockBytes / unitBytes
 	warmSlabs     = 16 // free slabs of an arena whose pages are kept
+	eagerSlabs    = 16 // new slabs whose pages are brought in together by a load
 )
 
 // slab is 64 KiB of blocks of one size. Free blocks form a list through their
@@ -151,6 +152,9 @@ func (a *arena) newSlab(units int) uint32 {
 		id = a.fresh
 		a.fresh++
 		a.hold(slabBytes)
+		if id%eagerSlabs == 0 && id >= chunkSlabs && a.pool.eager.Load() {
+			populateMemory(a.at(ref(id<<slabShift)), eagerSlabs*slabBytes)
+		}
 	}
 	s := a.slab(id)
 	*s = slab{units: uint16(units)}

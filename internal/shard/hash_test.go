@@ -2,7 +2,11 @@ package shard
 
 import (
 	"encoding/binary"
+	"encoding/hex"
+	"fmt"
 	"math/bits"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/cespare/xxhash/v2"
@@ -42,4 +46,38 @@ func collidingKey(n uint64) []byte {
 	binary.LittleEndian.PutUint64(key, n)
 	binary.LittleEndian.PutUint64(key[32:], -lane*inverse) // lane + word*p2 is 0
 	return key
+}
+
+// Snapshots of every version carry positions, so the hash may never change:
+// testdata/hash.txt holds secrets, keys and what they hash to.
+func TestHashIsFrozen(t *testing.T) {
+	text, err := os.ReadFile("testdata/hash.txt")
+	require.NoError(t, err)
+	var keyed [4]uint64
+	lengths := map[int]bool{}
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(line)
+		switch {
+		case len(fields) == 0 || fields[0] == "#":
+		case fields[0] == "secrets":
+			_, err := fmt.Sscanf(line, "secrets %x %x %x %x", &keyed[0], &keyed[1], &keyed[2], &keyed[3])
+			require.NoError(t, err)
+		default:
+			key, err := hex.DecodeString(strings.TrimPrefix(fields[0], "-"))
+			require.NoError(t, err)
+			require.Equal(t, fields[1], fmt.Sprintf("%016x", hashWith(&keyed, key)), "hash of %s", fields[0])
+			require.Equal(t, fields[2], fmt.Sprintf("%012x", uint64(PlaceOf(key, &keyed))), "place of %s", fields[0])
+			lengths[len(key)] = true
+		}
+	}
+	for n := range 34 {
+		require.True(t, lengths[n], "no key of %d bytes", n)
+	}
+}
+
+// A seed always gives the same secrets, and another one others.
+func TestSeededSecrets(t *testing.T) {
+	require.Equal(t, seedSecrets(7), seedSecrets(7))
+	require.NotEqual(t, seedSecrets(7), seedSecrets(8))
+	require.Equal(t, [4]uint64{0xe220a8397b1dcdaf, 0x6e789e6aa1b965f4, 0x06c45d188009454f, 0xf88bb8a8724c81ec}, seedSecrets(0))
 }
