@@ -247,14 +247,11 @@ func (e *Engine) stopBackground() {
 }
 
 // noteEnd makes the manifest say that everything up to the end of l is there,
-// so that the next start misses what is not. A full disk is no reason to call
+// so that the next start misses what is not, and which T was seen last. A full disk is no reason to call
 // the stop a failure: the old manifest is as true as before.
 func (e *Engine) noteEnd(l *wal.Log) error {
 	m := e.manifest
-	m.ReachLSN, m.ReachT = l.Synced(), max(m.ReachT, l.LastT())
-	if m.ReachLSN == e.manifest.ReachLSN && m.ReachT == e.manifest.ReachT {
-		return nil
-	}
+	m.ReachLSN, m.ReachT = l.Synced(), max(m.ReachT, l.LastT(), e.Clock.NowMilli())
 	err := m.Write(e.opts.FS, e.opts.Dir)
 	if noSpace(err) {
 		e.opts.Logf("Warning: the manifest could not be brought up to date, nothing is lost: %v", err)

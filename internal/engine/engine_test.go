@@ -95,11 +95,21 @@ func TestTimeGoesOnWhereTheLogStopped(t *testing.T) {
 	fs := vfs.NewMem()
 	e := opened(t, options(fs, clock.NewManual(startMilli)))
 	put(t, e, "a", "1", 0)
-	require.NoError(t, e.Close())
+	require.NoError(t, e.Log().Commit(e.Last()))
 
 	// The machine comes back with a clock an hour behind (I10).
-	back := opened(t, options(fs, clock.NewManual(startMilli-3_600_000)))
+	back := opened(t, options(fs.Crash(0), clock.NewManual(startMilli-3_600_000)))
 	require.GreaterOrEqual(t, back.Clock.NowMilli(), int64(startMilli))
+	require.NoError(t, back.Close())
+}
+
+func TestTimeGoesOnWhereAnOrderlyStopLeftIt(t *testing.T) {
+	fs, src := vfs.NewMem(), clock.NewManual(startMilli)
+	e := opened(t, options(fs, src))
+	src.AdvanceMilli(5000)
+	require.NoError(t, e.Close())
+	back := opened(t, options(fs, clock.NewManual(startMilli-3_600_000)))
+	require.GreaterOrEqual(t, back.Clock.NowMilli(), int64(startMilli+5000))
 	require.NoError(t, back.Close())
 }
 

@@ -181,6 +181,22 @@ func TestWithoutLogADamagedSnapshotIsFinal(t *testing.T) {
 	}
 }
 
+// A log that begins behind a snapshot is of no use without it, in whichever
+// segment.
+func TestDamagedSnapshotBeforeTheLogBeganIsFinal(t *testing.T) {
+	w := newWorld(t, 38, inMemory)
+	require.NoError(t, w.open())
+	w.put(0, "a", "1", 0)
+	w.snapshot(nil)
+	w.saved()
+	w.restart(withLog)
+	w.put(0, "b", "1", 0)
+	w.stop()
+	m := w.manifest()
+	w.edit(newestSnapshot(m), flip(int(m.Snapshots[0].SizeBytes)/2))
+	w.refused(SnapshotName(1), "the log does not reach back to its first record", "hapax-server restore")
+}
+
 // The log that the store without a log leaves behind is never read again.
 func TestTheOldLogStaysOut(t *testing.T) {
 	w := newWorld(t, 35)

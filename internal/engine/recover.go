@@ -126,6 +126,11 @@ func (r *recovery) findManifest() error {
 	}
 	if m != nil {
 		e.hasManifest, r.m = true, *m
+		if m.LogID == 0 && len(m.Snapshots) > 0 {
+			// A log that begins behind a snapshot never has a first segment, so
+			// that one from there on is whole by itself.
+			r.m.FirstSegment = max(m.FirstSegment, 2)
+		}
 		return nil
 	}
 	segments, err := wal.Segments(e.opts.FS, e.walDir())
