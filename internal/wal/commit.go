@@ -150,7 +150,6 @@ func (l *Log) writeFrame(frame []byte, first LSN, records uint32, firstT int64, 
 	l.written.lsn.Store(uint64(last))
 	l.written.frame.Store(h.seq)
 	l.stats.sizeBytes.Add(int64(len(frame)))
-	l.stats.appendedBytes.Add(int64(len(frame)))
 	l.stats.frames.Add(1)
 	return nil
 }

@@ -6,7 +6,7 @@ import "fmt"
 // 1 gets a seal as its first frame: where it begins can be read back, and the
 // segment without a frame that lost it is told from one that never had any.
 func (r *recovery) createFirst() (*segment, error) {
-	r.report.Segments, r.report.LastSegment = 1, r.o.FirstSegment
+	r.report.Segments = 1
 	r.last = r.o.FirstLSN - 1
 	r.report.LastLSN = r.last
 	r.end, r.sealed = segmentHeaderBytes, true // nothing to prove

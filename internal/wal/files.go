@@ -57,7 +57,6 @@ func (r *recovery) listSegments() ([]segmentFound, error) {
 		default:
 			found = append(found, segmentFound{name, seq})
 		}
-		r.report.LastSegment = max(r.report.LastSegment, seq)
 	}
 	r.report.Segments = len(found)
 	return found, nil

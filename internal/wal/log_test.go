@@ -14,7 +14,7 @@ func TestAppendCommitReopen(t *testing.T) {
 	t.Parallel()
 	mem := vfs.NewMem()
 	l, report, got := mustOpen(t, testOptions(mem))
-	require.Equal(t, Report{LogID: l.ID(), Segments: 1, LastSegment: 1}, report)
+	require.Equal(t, Report{LogID: l.ID(), Segments: 1}, report)
 	require.Empty(t, got)
 	require.Zero(t, l.Last())
 	require.NoError(t, l.Commit(5), "nobody can wait for what nobody appended")
@@ -181,37 +181,4 @@ func TestLargeBufferIsGivenBack(t *testing.T) {
 	}
 	require.LessOrEqual(t, cap(l.open.buf), keepBufferBytes)
 	require.LessOrEqual(t, cap(l.w.spare), keepBufferBytes)
-}
-
-// Every record is told ahead once, in order, before apply gets it, and none
-// that apply does not get.
-func TestAhead(t *testing.T) {
-	t.Parallel()
-	mem := vfs.NewMem()
-	o := testOptions(mem)
-	l, _, _ := mustOpen(t, o)
-	for i := range 6 {
-		require.NoError(t, l.Commit(appendScripted(l, 1+i*25)))
-	}
-	require.NoError(t, l.Close())
-	for _, first := range []LSN{0, 200} {
-		var ahead []string
-		o.FirstLSN = first
-		o.Ahead = func(payloads [][]byte) {
-			require.LessOrEqual(t, len(payloads), aheadRecords)
-			for _, p := range payloads {
-				ahead = append(ahead, string(p))
-			}
-		}
-		applied := 0
-		_, _, err := Open(o, func(_ LSN, _ int64, payload []byte) error {
-			require.Greater(t, len(ahead), applied)
-			require.Equal(t, ahead[applied], string(payload))
-			applied++
-			return nil
-		}, nil)
-		require.NoError(t, err)
-		require.Len(t, ahead, applied)
-		require.Greater(t, applied, 150)
-	}
 }

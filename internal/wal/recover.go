@@ -50,7 +50,6 @@ type recovery struct {
 	// Where the record is that apply gets: index in files, offset of the frame.
 	at       int
 	atOffset int64
-	ahead    [aheadRecords][]byte
 }
 
 // Open replays every record in LSN order to apply, then makes the log ready
@@ -231,11 +230,7 @@ func (r *recovery) replayFrame(i int, f *frame) error {
 	}
 	r.at, r.atOffset = i, f.offset
 	records := newRecordReader(&f.frameHeader, f.payload)
-	ahead := records
-	for n := 0; ; n++ {
-		if n%aheadRecords == 0 && r.o.Ahead != nil {
-			r.tellAhead(&ahead)
-		}
+	for {
 		lsn, t, payload, ok, err := records.next()
 		if err != nil {
 			return r.damage(DamageRecord, file, f.offset, err.Error())
@@ -256,27 +251,6 @@ func (r *recovery) replayFrame(i int, f *frame) error {
 				lsn, t, f.offset, r.o.path(file.name), err)
 		}
 		r.report.Records++
-	}
-}
-
-// aheadRecords is how many records Ahead gets at a time.
-const aheadRecords = 32
-
-// tellAhead calls Ahead with the next records. What is wrong with one is found
-// when its turn comes.
-func (r *recovery) tellAhead(records *recordReader) {
-	batch := r.ahead[:0]
-	for len(batch) < aheadRecords {
-		lsn, _, payload, ok, err := records.next()
-		if !ok || err != nil {
-			break
-		}
-		if lsn >= r.o.FirstLSN {
-			batch = append(batch, payload)
-		}
-	}
-	if len(batch) > 0 {
-		r.o.Ahead(batch)
 	}
 }
 
@@ -377,7 +351,6 @@ func (r *recovery) newLog(live, next *segment) *Log {
 	}
 	l.roomLeft(live, r.end)
 	l.room.capacity.Store(l.room.live.Load())
-	l.stats.appendedBytes.Store(l.stats.sizeBytes.Load())
 	l.stats.frames.Store(r.report.Frames)
 	l.stats.segments.Store(int64(r.report.Segments))
 	if next != nil {

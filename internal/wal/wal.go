@@ -81,10 +81,6 @@ type Options struct {
 	// MustExist makes it damage when there is no segment. Without it a log is
 	// begun then, at segment FirstSegment and record FirstLSN.
 	MustExist bool
-	// Ahead gets the payloads of records that apply (or Inspect's visit) will
-	// get next, some at a time: memory that they need can be fetched side by
-	// side. They are borrowed, and may yet turn out not to be applied.
-	Ahead func(payloads [][]byte)
 	// Applied is called when apply has got the last record, before anything on
 	// disk changes. An error refuses the log, as one of apply does: an apply
 	// that works in the background waits here for its end.
@@ -109,7 +105,6 @@ type Report struct {
 	Segments          int           // files, one prepared ahead included
 	Skipped           int           // of them, older than anything that is needed
 	Removed           int           // files before Options.FirstSegment
-	LastSegment       uint64        // greatest number of any file
 	FirstLSN, LastLSN LSN           // first record handed to apply, last one of the log
 	Records, Frames   int64         // handed to apply; read
 	LastT             int64         // greatest T of any frame, Unix milliseconds
@@ -182,7 +177,6 @@ type failure struct{ err error }
 // counters feed Stats.
 type counters struct {
 	sizeBytes, frames, segments atomic.Int64
-	appendedBytes               atomic.Int64
 	syncs, syncedRecords        atomic.Int64
 	lastSyncMicro, latencyNano  atomic.Int64
 	inFlightBytes               atomic.Int64
@@ -250,7 +244,6 @@ type Stats struct {
 	Syncs, SyncedRecords   int64
 	Frames, Segments       int64
 	LastSyncMicro          int64
-	AppendedBytes          int64 // SizeBytes, but removals take nothing away
 }
 
 // Stats returns a snapshot. Safe from any goroutine.
@@ -263,7 +256,6 @@ func (l *Log) Stats() Stats {
 		Frames:        l.stats.frames.Load(),
 		Segments:      l.stats.segments.Load(),
 		LastSyncMicro: l.stats.lastSyncMicro.Load(),
-		AppendedBytes: l.stats.appendedBytes.Load(),
 	}
 }
 
