@@ -156,7 +156,7 @@ func milliRecord(x *Removal) string { return x.Place.text()[len("record "):] }
 func TestClaimsThatAreOverAreDropped(t *testing.T) {
 	t.Parallel()
 	p := newProof()
-	for i := range int64(100_000) {
+	for i := range int64(20_000) {
 		o := pending("key"+string(rune('a'+i%26))+milliTime(i), "f", "o", i+10)
 		p.record(Place{LSN: wal.LSN(i + 1), TMilli: startMilli + i}, &o)
 		require.LessOrEqual(t, p.size, int64(minSweep))

@@ -21,14 +21,19 @@ type story struct {
 	m      *engine.Manifest
 }
 
-// tell writes a directory: rounds of records with a snapshot after each but
+// tell writes a directory: rounds of 60 records with a snapshot after each but
 // the last.
 func tell(t *testing.T, rounds int) *story {
+	t.Helper()
+	return tellShort(t, rounds, 60)
+}
+
+func tellShort(t *testing.T, rounds, records int) *story {
 	t.Helper()
 	st := &story{fs: vfs.NewMem()}
 	s := start(t, st.fs)
 	for round := range rounds {
-		for i := range 60 {
+		for i := range records {
 			key, value := fmt.Sprintf("key%d", i*7%50), fmt.Sprintf("%d-%d-%s", round, i, strings.Repeat("v", 90))
 			s.set(0, key, value)
 			s.sync()
@@ -320,7 +325,7 @@ func content(t *testing.T, fsys vfs.FS, name string) []byte {
 // takes what was not synced: the same repair leads to the same store.
 func TestRepairCrashes(t *testing.T) {
 	t.Parallel()
-	st := tell(t, 3)
+	st := tellShort(t, 3, 24)
 	for _, b := range breakages {
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()

@@ -119,7 +119,7 @@ func TestRestoreFailsAndRunsAgain(t *testing.T) {
 // restore can be run again.
 func TestRestoreCrashes(t *testing.T) {
 	t.Parallel()
-	st := tell(t, 3)
+	st := tellShort(t, 3, 24)
 	from := st.backup(t)
 	want := st.m.Snapshots[0].LastLSN
 	for n := 0; ; n++ {
@@ -131,7 +131,7 @@ func TestRestoreCrashes(t *testing.T) {
 			require.Greater(t, n, 8)
 			return
 		}
-		for seed := range uint64(4) {
+		for seed := range uint64(3) {
 			after := mem.Crash(seed)
 			if m, err := engine.ReadManifest(after, dir); err == nil && m != nil {
 				st.holds(t, after, want)
