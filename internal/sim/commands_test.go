@@ -9,16 +9,14 @@ import (
 // generator makes random commands over few keys, so that they meet. All are
 // well formed: what a server answers to the others is tested elsewhere.
 type generator struct {
-	rnd *rand.Rand
-	// only restricts the kinds, for worlds in which nothing destroys records
-	// of IDEM.
-	gentle bool
-	values int // makes values distinct
+	rnd    *rand.Rand
+	gentle bool // nothing but IDEM itself changes records of IDEM
+	values int  // makes values distinct
 }
 
 func (g *generator) of(words ...string) string { return words[g.rnd.IntN(len(words))] }
 
-// now and then is the words or nothing.
+// maybe is the words now and then, or nothing.
 func (g *generator) maybe(words ...string) []string {
 	if g.rnd.IntN(3) > 0 {
 		return nil
@@ -118,7 +116,7 @@ func (g *generator) stringCommand() []string {
 	case 2:
 		return []string{"GETDEL", g.key()}
 	case 3:
-		return cat([]string{"GETEX", g.key()}, g.maybe("PX", g.milli()), nil)
+		return cat([]string{"GETEX", g.key()}, g.maybe("PX", g.milli()))
 	case 4:
 		return cat([]string{"MGET"}, g.keys())
 	case 5, 6:

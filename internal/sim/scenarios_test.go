@@ -2,9 +2,12 @@ package sim
 
 import (
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/hapaxkv/hapax/internal/vfs"
 )
 
 // How other stores lost what they had acknowledged, each as a test of its own.
@@ -216,8 +219,7 @@ func TestSnapshotAndLogMeet(t *testing.T) {
 			c = w.clients[0]
 			w.do(c, "INCR", "n")
 		}
-		var n state = w.contents()
-		require.Len(t, n[0], 2)
+		require.Len(t, w.contents()[0], 2)
 	})
 }
 
@@ -248,4 +250,28 @@ func TestRestartWithTheClockBehind(t *testing.T) {
 			w.do(c, "DEL", "i")
 		}
 	})
+}
+
+// A sync that failed was tried again and succeeded, as the kernel had already
+// forgotten what it could not write; then it was acknowledged, and never on
+// disk.
+func TestFailedSyncIsNotTriedAgain(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(6) {
+		for nth := 1; nth <= 3; nth++ {
+			w := newWorld(t, seed+1, options{clients: 1, shards: 4, segmentBytes: 8 << 10})
+			w.do(w.clients[0], "SET", "k", "before")
+			w.faulty = true
+			w.fs.Inject(vfs.Fault{Op: vfs.OpSync, Path: "wal", Nth: nth, Err: syscall.EIO})
+			failed := false
+			for i := 0; i < 4 && !failed; i++ {
+				w.send(w.clients[0], "APPEND", "k", "more")
+				failed = w.settle(w.clients[0]) != nil
+			}
+			total.faults.Add(1)
+			w.restart(power)
+			w.do(w.clients[0], "GET", "k")
+			w.discard()
+		}
+	}
 }

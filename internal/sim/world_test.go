@@ -269,6 +269,7 @@ func (w *world) restart(how crash) {
 func (w *world) stop() error {
 	w.note("stop")
 	w.settleAll()
+	now := w.now()
 	err := w.eng.Close()
 	w.eng, w.srv, w.clients = nil, nil, nil
 	if err == nil {
@@ -276,7 +277,10 @@ func (w *world) stop() error {
 		if w.o.memoryOnly {
 			w.ledger.lost()
 		} else {
-			w.history.kill.step = w.history.top()
+			if w.faulty || w.halted() {
+				now = 0 // the manifest, which keeps T, may not have been written
+			}
+			w.history.kill = promise{w.history.top(), max(w.history.kill.t, now)}
 			w.history.power = w.history.kill
 		}
 	}
