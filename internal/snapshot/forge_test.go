@@ -155,6 +155,34 @@ func TestImpossibleContentIsRefused(t *testing.T) {
 	f("a piece of a later record", add(records-8, 5), "block 1 does not end where the next one begins")
 	f("a record that is too long", func(b []byte) { b[records+blockHeaderBytes] = 100 }, "a record is longer than its block")
 	f("a record that is too short", func(b []byte) { b[records+blockHeaderBytes]-- }, "")
+	both := func(edits ...func(b []byte)) func(b []byte) {
+		return func(b []byte) {
+			for _, edit := range edits {
+				edit(b)
+			}
+		}
+	}
+	f("an entry more, in the footer too", both(add(pieces+40, 1<<32), add(foot+48, 1)), "block 1 does not end where")
+	f("a record less, in the footer too", both(add(records+40, 1<<64-1<<32), add(foot+24, less), add(foot+56, less)),
+		"something behind the last record")
+	f("an entry that deletes", func(b []byte) {
+		copy(b[entry+1:], op.Append(nil, &op.Op{Code: op.Delete, Key: []byte("12345")}))
+	}, "an entry has opcode 2")
+	first := entry // of the end of the first piece
+	for i := range small().pieces[0].entries {
+		first += int64(len(appendEntry(nil, &small().pieces[0].entries[i])))
+	}
+	require.Zero(t, whole[first])
+	third := records - pieceEndBytes
+	for i := range small().pieces[3].entries {
+		third -= int64(len(appendEntry(nil, &small().pieces[3].entries[i])))
+	}
+	third -= pieceEndBytes
+	require.Zero(t, whole[third])
+	f("a first piece of a later record", add(first+9, 1), "a piece does not follow")
+	f("a first piece without places", func(b []byte) { clear(b[first+1 : first+9]) }, "a piece does not follow")
+	f("a piece that ends before it begins", add(third+1, 1<<64-15996<<32), "a piece does not follow")
+	f("a piece of an earlier record", add(third+9, less), "a piece does not follow")
 	f("a first record with a time of its own", func(b []byte) { b[records+blockHeaderBytes+1] = 1 }, "time of a record")
 }
 
@@ -210,6 +238,18 @@ func TestRefusedAtTheFirstSight(t *testing.T) {
 		sealAt(b, foot+3, footerBytes)
 		return b
 	})
+}
+
+func TestTimeRunsBackwardsBetweenBlocks(t *testing.T) {
+	t.Parallel()
+	c := small()
+	c.blockBytes = 1
+	b := bytesOf(t, c)
+	r, err := Open(&bytesFile{b: b}, "snap")
+	require.NoError(t, err)
+	binary.LittleEndian.PutUint64(b[r.blocks[len(r.blocks)-1].at+32:], 1_600_000_000_000)
+	damage := requireDamage(t, reseal(b), "time runs backwards")
+	require.Contains(t, damage.Reason, "time runs backwards between two blocks")
 }
 
 // An entry behind the last piece of its block belongs to no piece.
