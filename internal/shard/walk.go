@@ -187,10 +187,9 @@ func (w *Walk) gatherSlot(slot, i int, position uint64, keys int, whole bool, li
 	took := w.bytes - before
 	switch {
 	case w.bytes > 2*limitBytes:
-		// Fewer positions the next time; not less than one entry is likely in.
-		w.width = max(min(w.width, (to-position)/uint64(took/limitBytes+1)), slotEnd/uint64(keys), 1)
+		w.width = max(min(w.width, (to-position)/uint64(took/limitBytes+1)), 1)
 		return w.cut(n, before, to, limitBytes), true
-	case took < limitBytes/4 && len(w.found)-n < pieceEntries/4:
+	case took <= limitBytes/4 && len(w.found)-n < pieceEntries/4:
 		w.width = min(2*w.width, slotEnd)
 	}
 	return to, w.bytes >= limitBytes || len(w.found) >= pieceEntries

@@ -118,7 +118,7 @@ func (n *seen) count(k *taken, l *memLog) {
 // its first piece to its last, is the store as of the last piece: nothing is
 // missing, twice, or from another moment. What comes behind applies strictly.
 func TestWalkModel(t *testing.T) {
-	seeds := 40
+	seeds := 24
 	if testing.Short() || raceEnabled {
 		seeds = 12
 	}

@@ -69,10 +69,7 @@ func TestPiecesAreBounded(t *testing.T) {
 	const limit = 64 << 10
 	tagged := func(i int) string { return fmt.Sprintf("{tag}%d", i) }
 	uneven := func(i int) string {
-		if i%13 < 4 {
-			return fmt.Sprintf("{few%d}%d", i/13%20, i)
-		}
-		return fmt.Sprintf("{many%d}%d", i/13%20, i)
+		return fmt.Sprintf("{%d}%d", i/13%20*2+b2i(i%13 < 4), i)
 	}
 	for _, c := range []struct {
 		name string
