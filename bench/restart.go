@@ -41,7 +41,7 @@ func runRestart(o options, all []contender) error {
 	if !strings.Contains("restart", o.only) {
 		return nil
 	}
-	fmt.Printf("\n## Restart with %d keys, files in the page cache\n\n| | server | seconds | ratio | files MB | aim |\n|---|---|---|---|---|---|\n", o.keys)
+	fmt.Printf("\n## Restart with %d keys, files in the page cache, %d starts of each\n\n| | server | seconds | ratio | files MB | aim |\n|---|---|---|---|---|---|\n", o.keys, restarts)
 	for _, kind := range restartKinds {
 		for _, r := range memoryRows {
 			if err := runRestartRow(o, all, kind, r); err != nil {
