@@ -264,7 +264,7 @@ func TestFailedSyncIsNotTriedAgain(t *testing.T) {
 			w.faulty = true
 			w.fs.Inject(vfs.Fault{Op: vfs.OpSync, Path: "wal", Nth: nth, Err: syscall.EIO})
 			failed := false
-			for i := 0; i < 4 && !failed; i++ {
+			for i := 0; i < nth && !failed; i++ { // a further write would bring the lost one along
 				w.send(w.clients[0], "APPEND", "k", "more")
 				failed = w.settle(w.clients[0]) != nil
 			}
