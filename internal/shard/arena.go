@@ -21,7 +21,7 @@ const (
 	maxBlockBytes = 4096
 	maxBlockUnits = maxBlockBytes / unitBytes
 	warmSlabs     = 16 // free slabs of an arena whose pages are kept
-	eagerSlabs    = 16 // new slabs whose pages are brought in together by a load
+	eagerSlabs    = 16 // new slabs whose pages recovery brings in together
 )
 
 // slab is 64 KiB of blocks of one size. Free blocks form a list through their

@@ -35,7 +35,6 @@ func (e *LoadError) Error() string { return "the snapshot cannot be loaded: " + 
 
 // NewLoader begins to load a snapshot made under secrets.
 func (s *Store) NewLoader(secrets [4]uint64) *Loader {
-	s.pool.eager.Store(true)
 	return &Loader{store: s, secrets: secrets, keys: sync.Pool{New: func() any { return new([]Key) }}}
 }
 
@@ -132,7 +131,6 @@ func (ks *keyspace) presize(rec *slotRec, n int) {
 
 // Pieces tells the LSN of every place, when all entries are in.
 func (l *Loader) Pieces(p []Piece) error {
-	l.store.pool.eager.Store(false)
 	at, lsn := Place(0), wal.LSN(0)
 	for i := range p {
 		if p[i].End <= at || p[i].End > PlaceEnd || p[i].LSN < lsn {
@@ -262,7 +260,6 @@ func (s *Store) Reset() {
 		}
 		sh.mu.Unlock()
 	}
-	s.pool.eager.Store(false)
 	for s.pool.step() {
 	}
 	s.peak.Store(0)

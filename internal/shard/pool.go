@@ -24,7 +24,7 @@ type pool struct {
 	doomed []extent                                   // to unmap: mappings of big values
 	mapped atomic.Int64                               // bytes of dirty chunks and doomed extents
 	mapper func(sizeBytes int64) unsafe.Pointer       // mapMemory, or what a test puts there
-	eager  atomic.Bool                                // arenas are about to be filled: bring pages in at once
+	eager  atomic.Bool                                // recovery is filling the arenas: bring pages in many at a time
 }
 
 type extent struct {

@@ -12,7 +12,9 @@
 //   - no call takes long because the keyspace is large: segments grow and
 //     split in small steps and a flush only unhooks;
 //   - what a client sends can at most be stored (I12): keys cannot be chosen
-//     to collide, cursors can be anything.
+//     to collide, cursors can be anything;
+//   - what Walk saw piece by piece while others wrote, with the records behind
+//     its pieces, is by Loader exactly one state of the store.
 //
 // It assumes that a caller names the keys it will touch to LockKeys, and that
 // the log does not block for long in Next. It never reads a clock, never
@@ -21,7 +23,8 @@
 //
 // From the bottom up: memory and pool (pages), arena and big (blocks), entry
 // (one key), bucket and index (one slot), keyspace (one database in one
-// shard), store, and the transaction in tx, read, write, scan, expire, evict.
+// shard), store, the transaction in tx, read, write, scan, expire, evict, and the
+// snapshot's two ends in walk and load.
 package shard
 
 import (

@@ -61,6 +61,7 @@ func NewStore(o Options) *Store {
 		log:       o.Log,
 		pool:      pool{mapper: mapMemory},
 	}
+	s.pool.eager.Store(o.Log == nil)
 	for i := range s.shards {
 		sh := &s.shards[i]
 		sh.first, sh.slots = i<<s.shift, 1<<s.shift
@@ -72,8 +73,12 @@ func NewStore(o Options) *Store {
 	return s
 }
 
-// SetLog sets the log that transactions append to; before the first Tx.
-func (s *Store) SetLog(l Log) { s.log = l }
+// SetLog sets the log that transactions append to; before the first Tx, when
+// recovery is over.
+func (s *Store) SetLog(l Log) {
+	s.log = l
+	s.pool.eager.Store(false)
+}
 
 // Databases is the number of databases, Shards of shards.
 func (s *Store) Databases() int { return s.databases }

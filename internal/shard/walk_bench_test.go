@@ -111,7 +111,7 @@ func BenchmarkLoad(b *testing.B) {
 
 // benchLoad returns the processor time of all workers.
 func benchLoad(b *testing.B, blocks [][]byte, workers, shards, n int) int64 {
-	s := NewStore(Options{Shards: shards, Databases: 16, Log: &nullLog{buf: []byte{}}})
+	s := NewStore(Options{Shards: shards, Databases: 16}) // no log yet: as in recovery
 	defer s.Close()
 	ld := s.NewLoader(secrets)
 	var wg sync.WaitGroup
