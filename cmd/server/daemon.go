@@ -91,6 +91,7 @@ func (p *process) engineOptions(cfg *config.Config, clk *clock.Clock, log *logge
 		Databases:    int(cfg.Int("databases")),
 		Clock:        clk,
 		Logf:         log.notice,
+		Warnf:        log.warning,
 		Rules:        checkpointRules(cfg),
 		SyncReport:   milliseconds(cfg.Int("sync-hang-report-ms")),
 		SyncFatal:    milliseconds(cfg.Int("sync-hang-fatal-ms")),

@@ -90,6 +90,17 @@ func TestHangingDiskEndsTheProcess(t *testing.T) {
 	require.Contains(t, out.String(), "Fatal: a sync of the log hangs")
 }
 
+// What somebody should look at is printed whatever the level.
+func TestWarningsOfTheStorePassEveryLevel(t *testing.T) {
+	out := newOutput()
+	p := &process{stderr: out}
+	o := p.engineOptions(config.Default(), clock.New(clock.System(), nil), newLogger(out, "", server.LevelWarning))
+	o.Logf("loaded")
+	o.Warnf("a snapshot cannot be used")
+	require.Contains(t, out.String(), " # a snapshot cannot be used\n")
+	require.NotContains(t, out.String(), "loaded")
+}
+
 func TestCheckpointRules(t *testing.T) {
 	cfg := config.Default().With("save", "60 5 9999999999 1").With("auto-aof-rewrite-min-size", "1mb")
 	rules := checkpointRules(cfg)

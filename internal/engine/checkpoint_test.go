@@ -289,7 +289,7 @@ func TestFailedSnapshotLeavesTheServerAlone(t *testing.T) {
 		require.Equal(t, 1, w.failed)
 		require.Equal(t, before, w.manifest())
 		require.Len(t, files(t, w.mem, "data/snapshot", ""), 1, "%v", fault)
-		require.Contains(t, w.log.text(), "Warning: snapshot 2 (test) failed")
+		require.Contains(t, w.log.text(), "Snapshot 2 (test) failed")
 		w.goOn("after it")
 		w.leave()
 	}

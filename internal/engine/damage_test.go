@@ -116,10 +116,13 @@ func TestDamagedSnapshotFallsBackToTheOneBefore(t *testing.T) {
 	for at := 0; int64(at) < m.Snapshots[0].SizeBytes; at += 1 + at%13 {
 		w := whole.copied(t)
 		w.edit(newest, flip(at))
+		warned := &lines{}
+		w.opts.Warnf = warned.logf
 		require.NoError(t, w.open(), "byte %d", at)
 		w.check("after the fallback")
-		require.Contains(t, w.log.text(), newest+" cannot be used")
-		require.Contains(t, w.log.text(), SnapshotName(m.Snapshots[1].ID)+" and the log made up for it")
+		require.Contains(t, warned.text(), newest+" cannot be used: offset ")
+		require.NotContains(t, warned.text(), "To go on", "it does go on")
+		require.Contains(t, warned.text(), SnapshotName(m.Snapshots[1].ID)+" and the log made up for it")
 		require.Equal(t, []string{SnapshotName(m.Snapshots[0].ID) + ".bad"}, files(t, w.mem, "data/snapshot", ".bad"))
 		require.Equal(t, m.Snapshots[1:], w.manifest().Snapshots)
 

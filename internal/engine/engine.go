@@ -60,6 +60,7 @@ type Options struct {
 	Databases    int
 	Clock        *clock.Clock
 	Logf         func(format string, args ...any) // nil discards
+	Warnf        func(format string, args ...any) // what somebody should look at; nil is Logf
 
 	Rules CheckpointRules
 	// SyncReport and SyncFatal bound how long one write or sync of the log may
@@ -114,12 +115,15 @@ func Open(o Options) (*Engine, error) {
 	if o.Logf == nil {
 		o.Logf = func(string, ...any) {}
 	}
+	if o.Warnf == nil {
+		o.Warnf = o.Logf
+	}
 	e := &Engine{
 		Store:    shard.NewStore(shard.Options{Shards: o.Shards, Databases: o.Databases}),
 		Clock:    o.Clock,
 		opts:     o,
 		manifest: Manifest{FirstSegment: 1},
-		watch:    watchdog{logf: o.Logf, fatal: o.Fatal},
+		watch:    watchdog{logf: o.Warnf, fatal: o.Fatal},
 	}
 	e.SetSyncBounds(o.SyncReport, o.SyncFatal)
 	e.snap.rules = o.Rules
@@ -254,7 +258,7 @@ func (e *Engine) noteEnd(l *wal.Log) error {
 	m.ReachLSN, m.ReachT = l.Synced(), max(m.ReachT, l.LastT(), e.Clock.NowMilli())
 	err := m.Write(e.opts.FS, e.opts.Dir)
 	if noSpace(err) {
-		e.opts.Logf("Warning: the manifest could not be brought up to date, nothing is lost: %v", err)
+		e.opts.Warnf("The manifest could not be brought up to date, nothing is lost: %v", err)
 		return nil
 	}
 	return err

@@ -33,7 +33,7 @@ func (r *recovery) loadNewest() error {
 		if !replaceable(err) {
 			return fmt.Errorf("snapshot %s: %w", path.Join(SnapshotDir, name), err)
 		}
-		r.e.opts.Logf("Warning: the snapshot %s cannot be used: %v", path.Join(r.e.snapshotDir(), name), err)
+		r.e.opts.Warnf("The snapshot %s cannot be used: %s", path.Join(r.e.snapshotDir(), name), reason(err))
 		r.bad = append(r.bad, name)
 		r.e.Store.Reset()
 		if why == nil {
@@ -63,6 +63,14 @@ func replaceable(err error) bool {
 	}
 	var file *fs.PathError // missing, or the device cannot read it
 	return errors.As(err, &impossible) || errors.As(err, &file)
+}
+
+// reason is err without advice: the start may go on.
+func reason(err error) string {
+	if damage := (*snapshot.DamageError)(nil); errors.As(err, &damage) {
+		return fmt.Sprintf("offset %d: %s", damage.Offset, damage.Reason)
+	}
+	return err.Error()
 }
 
 // load fills the store, which is empty, from one snapshot.

@@ -102,7 +102,7 @@ func (e *Engine) removeOldSegments() {
 		e.opts.Logf("Log: %d segments removed, their records are in both snapshots", removed)
 	}
 	if err != nil {
-		e.opts.Logf("Warning: old segments of the log could not be removed, it is tried again later: %v", err)
+		e.opts.Warnf("Old segments of the log could not be removed, it is tried again later: %v", err)
 	}
 }
 
@@ -130,7 +130,7 @@ func (e *Engine) removeUnfinished() {
 func (e *Engine) removeSnapshotFiles(which func(id uint64, rest string) bool) {
 	names, err := e.listSnapshots()
 	if err != nil {
-		e.opts.Logf("Warning: old snapshots could not be looked for, it is tried again later: %v", err)
+		e.opts.Warnf("Old snapshots could not be looked for, it is tried again later: %v", err)
 		return
 	}
 	for _, name := range names {
@@ -138,7 +138,7 @@ func (e *Engine) removeSnapshotFiles(which func(id uint64, rest string) bool) {
 			continue
 		}
 		if err := e.opts.FS.Remove(path.Join(e.snapshotDir(), name)); err != nil {
-			e.opts.Logf("Warning: an old snapshot could not be removed, it is tried again later: %v", err)
+			e.opts.Warnf("An old snapshot could not be removed, it is tried again later: %v", err)
 		}
 	}
 }
@@ -237,7 +237,7 @@ func (e *Engine) keepBad() error {
 		if err := e.opts.FS.SyncDir(dir); err != nil {
 			return err
 		}
-		e.opts.Logf("Warning: the snapshot that could not be loaded is kept as %s; remove it when you have looked at it",
+		e.opts.Warnf("The snapshot that could not be loaded is kept as %s; remove it when you have looked at it",
 			path.Join(dir, to))
 	}
 	return nil

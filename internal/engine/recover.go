@@ -172,7 +172,7 @@ func (r *recovery) replay() (log *wal.Log, stopTick func(), err error) {
 		Dir:          e.walDir(),
 		SegmentBytes: e.opts.SegmentBytes,
 		Policy:       e.opts.Policy,
-		Logf:         e.opts.Logf,
+		Logf:         e.opts.Warnf,
 		FirstLSN:     r.info.LastLSN + 1,
 		FirstSegment: r.m.FirstSegment,
 		LogID:        r.m.LogID,
@@ -286,12 +286,12 @@ func (e *Engine) logRecovered(r *recovery, tookNano int64) {
 		snapshots = "snapshot " + SnapshotName(r.loaded.ID)
 	}
 	if r.older != nil {
-		e.opts.Logf("Warning: the newest snapshot was not whole; %s and the log made up for it, nothing is lost. "+
+		e.opts.Warnf("The newest snapshot was not whole; %s and the log made up for it, nothing is lost. "+
 			"Another snapshot is made soon", snapshots)
 	}
 	e.opts.Logf("Store recovered in %d ms from %s and %d records of the log: %d keys, record %d, T %d",
 		tookNano/1e6, snapshots, r.report.Records, keys, r.report.LastLSN, e.Clock.NowMilli())
 	if !e.opts.Log {
-		e.opts.Logf("Warning: appendonly is no: what changes from now on is kept in memory only, until a snapshot is asked for")
+		e.opts.Warnf("appendonly is no: what changes from now on is kept in memory only, until a snapshot is asked for")
 	}
 }

@@ -307,7 +307,7 @@ func (r *run) end(err error) {
 	case errors.Is(err, ErrSnapshotCancelled):
 		e.opts.Logf("Snapshot %d (%s) was cancelled after %d ms", r.id, r.cause, took)
 	default:
-		e.opts.Logf("Warning: snapshot %d (%s) failed after %d ms, what was there before stays as it was: %v",
+		e.opts.Warnf("Snapshot %d (%s) failed after %d ms, what was there before stays as it was: %v",
 			r.id, r.cause, took, err)
 	}
 	e.snap.ended(r, err)
