@@ -275,3 +275,21 @@ func TestFailedSyncIsNotTriedAgain(t *testing.T) {
 		}
 	}
 }
+
+// What a client was told is gone was there again after a start with the clock
+// behind, because nothing had been written when it was seen to expire.
+func TestExpiryThatWasSeenStays(t *testing.T) {
+	both(t, func(t *testing.T, w *world, how crash) {
+		looks := [][]string{{"GET", "k"}, {"EXISTS", "k"}, {"KEYS", "*"}, {"DEL", "k"}, {"IDEM", "k", "COMPLETE", "f", "a", "r"}, {"PTTL", "k"}}
+		for _, look := range looks {
+			c := w.clients[0]
+			w.do(c, "IDEM", "k", "BEGIN", "f", "a", "1000")
+			w.source.AdvanceMilli(10_000)
+			w.do(c, look...)
+			w.crashed(how)
+			w.source.StepWallMilli(-3_600_000)
+			w.recover(how)
+			require.Equal(t, "$-1\r\n", w.do(w.clients[0], "GET", "k"))
+		}
+	})
+}
