@@ -119,6 +119,28 @@ func TestWithoutLogWhatIsThereIsLoadedAndLeftAlone(t *testing.T) {
 	require.Contains(t, w.log.text(), "kept in memory only")
 }
 
+// A log that is begun behind a snapshot leads nowhere from the one before it:
+// that one is worth nothing from then on, and nobody may count on it.
+func TestALogBegunBehindASnapshotMakesTheOneBeforeUseless(t *testing.T) {
+	w := newWorld(t, 35, inMemory)
+	require.NoError(t, w.open())
+	for range 2 {
+		w.random()
+		w.snapshot(nil)
+	}
+	require.NoError(t, w.eng.Close())
+	both := w.manifest().Snapshots
+	require.Len(t, both, 2)
+
+	back := w.killed(withLog)
+	require.NoError(t, back.open())
+	back.check("with a log")
+	require.Equal(t, both[:1], back.manifest().Snapshots)
+	require.Equal(t, []string{SnapshotName(both[0].ID)}, files(t, back.mem, "data/snapshot", ""))
+	back.goOn("with a log")
+	back.leave()
+}
+
 func TestFirstSnapshotWithoutLog(t *testing.T) {
 	w := newWorld(t, 32, inMemory)
 	require.NoError(t, w.open())

@@ -99,7 +99,7 @@ func (e *Engine) removeOldSegments() {
 		removed, err = wal.RemoveSegments(e.opts.FS, e.walDir(), e.manifest.FirstSegment)
 	}
 	if removed > 0 {
-		e.opts.Logf("Log: %d segments removed, their records are in both snapshots", removed)
+		e.opts.Logf("Log: what both snapshots hold was removed, segments: %d", removed)
 	}
 	if err != nil {
 		e.opts.Warnf("Old segments of the log could not be removed, it is tried again later: %v", err)

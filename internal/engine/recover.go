@@ -92,7 +92,7 @@ func (r *recovery) fromDisk() error {
 	}
 	r.lastT = max(r.info.LastT, r.m.ReachT, r.report.LastT)
 	e.Clock.Raise(r.lastT)
-	e.manifest, e.bad = r.settled(), r.bad
+	e.manifest, e.bad = r.settled(log), r.bad
 	e.snap.newest = r.info.LastLSN
 	e.snap.status.LastSizeBytes, e.snap.status.LastKeys = r.info.SizeBytes, r.info.Keys
 	if r.older != nil {
@@ -210,14 +210,18 @@ func (r *recovery) replay() (log *wal.Log, stopTick func(), err error) {
 }
 
 // settled is the manifest of what was loaded: a snapshot that was not whole is
-// in it no more.
-func (r *recovery) settled() Manifest {
+// in it no more, and neither is one from which the log that is begun now does
+// not lead on.
+func (r *recovery) settled(log *wal.Log) Manifest {
 	m := r.m
 	m.Snapshots = nil
 	for i := range r.m.Snapshots {
 		if r.loaded != nil && r.m.Snapshots[i].ID <= r.loaded.ID {
 			m.Snapshots = append(m.Snapshots, r.m.Snapshots[i])
 		}
+	}
+	if log != nil && r.m.LogID == 0 && len(m.Snapshots) > 1 {
+		m.Snapshots = m.Snapshots[:1]
 	}
 	return m
 }
@@ -257,8 +261,11 @@ func (e *Engine) progress(what string, before int64) func(done, total int64) {
 }
 
 func (e *Engine) logReport(r *wal.Report, tookNano int64) {
-	e.opts.Logf("Log loaded in %d ms: %d segments, %d frames, %d records, LSN %d to %d",
-		tookNano/1e6, r.Segments, r.Frames, r.Records, r.FirstLSN, r.LastLSN)
+	records := fmt.Sprintf("%d records, LSN %d to %d", r.Records, r.FirstLSN, r.LastLSN)
+	if r.Records == 0 {
+		records = fmt.Sprintf("no record behind %d", r.LastLSN)
+	}
+	e.opts.Logf("Log loaded in %d ms: segments %d, frames %d, %s", tookNano/1e6, r.Segments, r.Frames, records)
 	if r.CutBytes == 0 {
 		return
 	}

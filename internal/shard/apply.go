@@ -8,7 +8,8 @@ import (
 	"github.com/hapaxkv/hapax/internal/wal"
 )
 
-// ApplyError is a record that does not fit what came before it.
+// ApplyError is a record that does not fit what came before it. LSN is 0 for an
+// entry of a snapshot.
 type ApplyError struct {
 	LSN  wal.LSN
 	Code op.Code
@@ -16,6 +17,9 @@ type ApplyError struct {
 }
 
 func (e *ApplyError) Error() string {
+	if e.LSN == 0 {
+		return "an entry of the snapshot cannot be loaded: " + e.Why
+	}
 	return fmt.Sprintf("record %d (opcode %d) cannot be applied: %s", e.LSN, e.Code, e.Why)
 }
 
@@ -23,7 +27,7 @@ func (e *ApplyError) Error() string {
 // (I2): an entry is what the records made it, expired or not.
 func (s *Store) Apply(lsn wal.LSN, o *op.Op) error {
 	if o.DB >= s.databases || o.DB2 >= s.databases {
-		return &ApplyError{lsn, o.Code, fmt.Sprintf("there are %d databases, it needs more", s.databases)}
+		return &ApplyError{lsn, o.Code, s.tooFew(max(o.DB, o.DB2))}
 	}
 	switch o.Code {
 	case op.Put, op.IdempotencyPut, op.Delete, op.SetDeadline, op.Splice:
@@ -50,6 +54,11 @@ func (s *Store) Apply(lsn wal.LSN, o *op.Op) error {
 		return &ApplyError{lsn, o.Code, "the opcode is unknown"}
 	}
 	return nil
+}
+
+// tooFew is why something about database db is refused.
+func (s *Store) tooFew(db int) string {
+	return fmt.Sprintf("it is about database %d, but there are %d: start with databases %d or more", db, s.databases, db+1)
 }
 
 // apply applies a record about a whole database.

@@ -26,9 +26,9 @@ func TestApplyRefuses(t *testing.T) {
 		{"it makes a value larger than any can be", op.Op{Code: op.Splice, Key: []byte("k"), Value: []byte("x"), Offset: 1 << 61}},
 		{"it makes a value larger than any can be", op.Op{Code: op.Splice, Key: []byte("k"), Value: []byte("x"), Offset: maxValueBytes}},
 		{"its type 3 is unknown", op.Op{Code: op.Put, Type: 3, Key: []byte("k"), Value: []byte("v")}},
-		{"there are 2 databases, it needs more", op.Op{Code: op.Put, DB: 2, Key: []byte("k"), Value: []byte("v")}},
-		{"there are 2 databases, it needs more", op.Op{Code: op.FlushDB, DB: 15}},
-		{"there are 2 databases, it needs more", op.Op{Code: op.SwapDB, DB: 1, DB2: 2}},
+		{"it is about database 2, but there are 2: start with databases 3 or more", op.Op{Code: op.Put, DB: 2, Key: []byte("k"), Value: []byte("v")}},
+		{"it is about database 15, but there are 2: start with databases 16 or more", op.Op{Code: op.FlushDB, DB: 15}},
+		{"it is about database 2, but there are 2: start with databases 3 or more", op.Op{Code: op.SwapDB, DB: 1, DB2: 2}},
 		{"the opcode is unknown", op.Op{Code: 52}},
 	} {
 		err := s.Apply(7, &c.op)
@@ -38,6 +38,8 @@ func TestApplyRefuses(t *testing.T) {
 	}
 	require.EqualError(t, s.Apply(9, &op.Op{Code: op.Delete, Key: []byte("x")}),
 		"record 9 (opcode 2) cannot be applied: its key does not exist")
+	require.EqualError(t, s.NewLoader(secrets).Insert([]op.Op{{Code: op.Put, DB: 2, Key: []byte("x")}}),
+		"an entry of the snapshot cannot be loaded: it is about database 2, but there are 2: start with databases 3 or more")
 	s.SetLog(newMemLog())
 	tx := s.NewTx()
 	requireSame(t, map[string]stored{"k": {"v", false, 0}}, dump(tx, start, 0), "store")

@@ -78,7 +78,7 @@ func (l *Loader) insert(entries []op.Op, keys []Key) error {
 // insertRun adds entries of one slot and database.
 func (l *Loader) insertRun(sh *shard, entries []op.Op, keys []Key) error {
 	if db := entries[0].DB; db >= l.store.databases {
-		return &ApplyError{0, entries[0].Code, fmt.Sprintf("there are %d databases, it needs more", l.store.databases)}
+		return &ApplyError{0, entries[0].Code, l.store.tooFew(db)}
 	}
 	ks := l.store.keyspace(sh, entries[0].DB)
 	rec := ks.rec(keys[0].Slot)
