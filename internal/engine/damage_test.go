@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io/fs"
 	"strings"
 	"syscall"
 	"testing"
@@ -415,5 +416,60 @@ func TestStopDuringALoad(t *testing.T) {
 		require.ErrorIs(t, err, ErrStopped, "read %d", at)
 		require.True(t, w.eng.Loading())
 		w.leave()
+	}
+}
+
+// forbidding lets nobody write to snapshots, nor read them if read is set.
+type forbidding struct {
+	vfs.FS
+	read bool
+}
+
+func (f forbidding) Open(name string) (vfs.File, error) {
+	if strings.HasSuffix(name, snapshotSuffix) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+	}
+	return f.FS.Open(name)
+}
+
+func (f forbidding) OpenRead(name string) (vfs.File, error) {
+	if f.read && strings.HasSuffix(name, snapshotSuffix) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+	}
+	return f.FS.OpenRead(name)
+}
+
+// A snapshot copied back by somebody else may only be readable; that is enough.
+// One that may not even be read, or for which the machine has no room now, is
+// no damaged one: nothing older is loaded in its place, nothing is renamed.
+func TestSnapshotThatMayNotBeOpened(t *testing.T) {
+	whole := twoSnapshots(t)
+	t.Run("for writing", func(t *testing.T) {
+		w := whole.copied(t)
+		warned := &lines{}
+		w.opts.FS, w.opts.Warnf = forbidding{FS: w.fs}, warned.logf
+		require.NoError(t, w.open())
+		w.check("read only")
+		require.Empty(t, warned.text())
+		w.leave()
+	})
+	for _, cause := range []error{fs.ErrPermission, syscall.EMFILE, syscall.EROFS, syscall.ENOMEM} {
+		t.Run(cause.Error(), func(t *testing.T) {
+			w := whole.copied(t)
+			if cause == fs.ErrPermission {
+				w.opts.FS = forbidding{w.fs, true}
+			} else {
+				w.fs.Inject(vfs.Fault{Op: vfs.OpOpen, Path: snapshotSuffix, Err: cause, Sticky: true})
+			}
+			require.ErrorIs(t, w.open(), cause)
+			require.Empty(t, files(t, w.mem, "data/snapshot", badSuffix))
+			require.NoError(t, w.eng.Close())
+
+			w = w.killed()
+			require.NoError(t, w.open())
+			w.check("later")
+			require.Len(t, w.manifest().Snapshots, 2)
+			w.leave()
+		})
 	}
 }

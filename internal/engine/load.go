@@ -6,10 +6,12 @@ import (
 	"io/fs"
 	"path"
 	"runtime"
+	"syscall"
 
 	"github.com/hapaxkv/hapax/internal/op"
 	"github.com/hapaxkv/hapax/internal/shard"
 	"github.com/hapaxkv/hapax/internal/snapshot"
+	"github.com/hapaxkv/hapax/internal/vfs"
 	"github.com/hapaxkv/hapax/internal/wal"
 )
 
@@ -61,6 +63,9 @@ func replaceable(err error) bool {
 	case errors.As(err, &unfit):
 		return unfit.LSN != 0 // a record that does not fit; else a database that is not there
 	}
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || vfs.IsBusy(err) {
+		return false
+	}
 	var file *fs.PathError // missing, or the device cannot read it
 	return errors.As(err, &impossible) || errors.As(err, &file)
 }
@@ -78,7 +83,7 @@ func (r *recovery) load(ref SnapshotRef) (info snapshot.Info, err error) {
 	e := r.e
 	startNano := e.Clock.MonoNano()
 	name := path.Join(e.snapshotDir(), SnapshotName(ref.ID))
-	f, err := e.opts.FS.Open(name)
+	f, err := e.opts.FS.OpenRead(name)
 	if err != nil {
 		return info, err
 	}

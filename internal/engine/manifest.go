@@ -98,7 +98,7 @@ func parseSnapshotName(name string) (id uint64, rest string, ok bool) {
 // ReadManifest reads dir's manifest; nil without an error when there is none.
 func ReadManifest(fsys vfs.FS, dir string) (*Manifest, error) {
 	name := path.Join(dir, ManifestName)
-	f, err := fsys.Open(name)
+	f, err := fsys.OpenRead(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -153,6 +153,11 @@ func (f *Faulty) Open(name string) (File, error) {
 	return f.file(OpOpen, name, f.inner.Open)
 }
 
+// OpenRead implements FS. It counts as OpOpen.
+func (f *Faulty) OpenRead(name string) (File, error) {
+	return f.file(OpOpen, name, f.inner.OpenRead)
+}
+
 // Create implements FS.
 func (f *Faulty) Create(name string) (File, error) {
 	return f.file(OpCreate, name, f.inner.Create)

@@ -52,6 +52,16 @@ func (m *Mem) Open(name string) (File, error) {
 	return &memFile{m: m, name: name, node: node}, nil
 }
 
+// OpenRead implements FS.
+func (m *Mem) OpenRead(name string) (File, error) {
+	f, err := m.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	f.(*memFile).readOnly = true
+	return f, nil
+}
+
 // Create implements FS.
 func (m *Mem) Create(name string) (File, error) {
 	name = path.Clean(name)

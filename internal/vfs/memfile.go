@@ -97,10 +97,11 @@ func resized(b []byte, sizeBytes int64) []byte {
 
 // memFile is one opening of a node.
 type memFile struct {
-	m      *Mem
-	name   string
-	node   *memNode
-	closed bool
+	m        *Mem
+	name     string
+	node     *memNode
+	closed   bool
+	readOnly bool
 }
 
 // locked runs f with the file system locked, unless the file is closed.
@@ -133,6 +134,9 @@ func (f *memFile) WriteAt(p []byte, off int64) (int, error) {
 	if off < 0 {
 		return 0, pathError("write", f.name, fs.ErrInvalid)
 	}
+	if f.readOnly {
+		return 0, pathError("write", f.name, fs.ErrPermission)
+	}
 	if err := f.locked("write", func() { f.node.write(p, off) }); err != nil {
 		return 0, err
 	}
@@ -142,6 +146,9 @@ func (f *memFile) WriteAt(p []byte, off int64) (int, error) {
 func (f *memFile) Truncate(sizeBytes int64) error {
 	if sizeBytes < 0 {
 		return pathError("truncate", f.name, fs.ErrInvalid)
+	}
+	if f.readOnly {
+		return pathError("truncate", f.name, fs.ErrPermission)
 	}
 	return f.locked("truncate", func() { f.node.truncate(sizeBytes) })
 }

@@ -30,6 +30,10 @@ func (osFS) Open(name string) (File, error) {
 	return openFile(name, os.O_RDWR)
 }
 
+func (osFS) OpenRead(name string) (File, error) {
+	return openFile(name, os.O_RDONLY)
+}
+
 func (osFS) Create(name string) (File, error) {
 	return openFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC)
 }

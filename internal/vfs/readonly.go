@@ -19,7 +19,7 @@ func ReadOnly() FS { return readOnlyFS{} }
 
 type readOnlyFS struct{ osFS }
 
-func (readOnlyFS) Open(name string) (File, error) { return openFile(name, os.O_RDONLY) }
+func (r readOnlyFS) Open(name string) (File, error) { return r.OpenRead(name) }
 
 func (readOnlyFS) Create(name string) (File, error) {
 	return nil, pathError("create", name, unix.EROFS)

@@ -21,6 +21,9 @@ var ErrLocked = errors.New("locked by another process")
 type FS interface {
 	// Open opens an existing file for reading and writing.
 	Open(name string) (File, error)
+	// OpenRead opens an existing file for reading, without the right to write
+	// to it.
+	OpenRead(name string) (File, error)
 	// Create makes or truncates a file for reading and writing.
 	Create(name string) (File, error)
 	// Rename replaces to in one step: after a crash it is the old or the new.

@@ -131,7 +131,7 @@ func (r *recovery) removeUnfinished() error {
 
 // openFile opens a segment, adds it to r.files, and checks its header.
 func (r *recovery) openFile(name string) (*segmentFile, error) {
-	f, err := r.o.FS.Open(r.o.path(name))
+	f, err := r.o.FS.OpenRead(r.o.path(name))
 	if err != nil {
 		return nil, fmt.Errorf("log segment: %w", err)
 	}
