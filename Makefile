@@ -33,8 +33,8 @@ e2e-race: ## the end-to-end tests against a server built with the race detector
 kill: ## SIGKILL and power cuts under load, CYCLES times for each backend, number of loops and file system
 	cd e2e && HAPAX_KILL_CYCLES=$(or $(CYCLES),50) $(GO) test -count=1 -run 'TestKill|TestPowerCut' -v -timeout 0 .
 
-sim: ## the crash simulation: SEEDS random runs and every script; WHOLE=1 for every crash point; SEED=N again
-	cd internal/sim && $(GO) test -count=1 -timeout 0 $(if $(SEED),-run 'TestRandom$$' -v -trace -seed $(SEED),-seeds $(or $(SEEDS),1000) -first $(or $(FIRST),1) $(if $(WHOLE),-whole))
+sim: ## the crash simulation: SEEDS random runs and every script; WHOLE=1 for every crash point; SEED=N again (RUN=TestRandomSecrets for that one)
+	cd internal/sim && $(GO) test -count=1 -timeout 0 $(if $(SEED),-run '^$(or $(RUN),TestRandom)$$' -v -show -seed $(SEED),-seeds $(or $(SEEDS),1000) -first $(or $(FIRST),1) $(if $(WHOLE),-whole))
 
 prove: ## break each promise in a copy of the tree and see its test fail, ONLY=text for some; minutes
 	HAPAX_PROVE="$(or $(ONLY),1)" $(GO) test ./internal/lint -run 'TestMutationsApply|TestEveryBreakIsSeen' -v -timeout 60m

@@ -15,7 +15,7 @@ var (
 	seedsFlag = flag.Int("seeds", ordinarySeeds, "how many seeds the random tests run")
 	firstFlag = flag.Uint64("first", 1, "the first of them")
 	wholeFlag = flag.Bool("whole", false, "crash at every pair of operations, not at a sample")
-	traceFlag = flag.Bool("trace", false, "print what happens, with -seed")
+	showFlag  = flag.Bool("show", false, "print what happens, with -seed")
 )
 
 // hashSeed fixes the order of keys for the process, so that a seed gives the

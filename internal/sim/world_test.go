@@ -97,7 +97,7 @@ func (w *world) note(format string, args ...any) {
 	w.trace.Write([]byte(text))
 	w.trace.Write([]byte{'\n'})
 	w.events = append(w.events, text)
-	if *traceFlag {
+	if *showFlag {
 		w.t.Log(text)
 	}
 }
@@ -111,7 +111,7 @@ func (w *world) fail(format string, args ...any) {
 	again := fmt.Sprintf("go test ./internal/sim -run '^%s$'", w.t.Name())
 	if w.seed != 0 {
 		name, _, _ := strings.Cut(w.t.Name(), "/")
-		again = fmt.Sprintf("make sim SEED=%d (go test ./internal/sim -run '^%s$' -seed %d -trace -v)", w.seed, name, w.seed)
+		again = fmt.Sprintf("make sim SEED=%d RUN=%s", w.seed, name)
 	}
 	w.t.Fatalf("%s\n\nwhat came before:\n%s\n\nagain: %s",
 		fmt.Sprintf(format, args...), strings.Join(w.events[max(0, len(w.events)-shownEvents):], "\n"), again)
@@ -316,7 +316,7 @@ func (w *world) checkRecovered(how crash) {
 	if len(fits) == 0 {
 		w.fail("what was recovered is no state that may be left:\n%s", w.difference(&got, must.step, now))
 	}
-	if *traceFlag {
+	if *showFlag {
 		w.t.Logf("%d states fit, in the store:\n%s", len(fits), strings.Join(got.lines(0), "\n"))
 	}
 	h.restartAt(fits, must.t)
