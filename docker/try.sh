@@ -12,6 +12,10 @@ IMAGE=$image docker/image.sh try
 container=$("${b[@]}" from "localhost/$image")
 log=$(mktemp)
 cleanup() {
+	# A server that a failed check left behind; it takes the port of the next run.
+	if [[ -n ${served:-} ]] && kill "$served" 2>/dev/null; then
+		wait "$served" || true
+	fi
 	"${b[@]}" rm "$container" >/dev/null
 	"${b[@]}" rmi "localhost/$image" >/dev/null
 	rm -f "$log"
@@ -35,8 +39,9 @@ expect() {
 # serve ARGUMENTS runs the entry point until stop.
 serve() {
 	"${b[@]}" run --isolation chroot "$container" -- /hapax-server "$@" >"$log" 2>&1 &
+	served=$!
 	for _ in $(seq 100); do
-		redis-cli -p "$port" ping 2>/dev/null | grep -qE 'PONG|NOAUTH' && return
+		grep -q "Ready to accept connections" "$log" && return
 		sleep 0.1
 	done
 	echo "it never answered" >&2
@@ -67,4 +72,18 @@ stop -a fromfile --no-auth-warning
 
 serve redis-server --port "$port"
 expect PONG redis-cli -p "$port" ping
+stop
+
+# A backup is copied out, restored into another directory by the image, and served.
+# Not below /data: buildah keeps volumes where they can't be seen from here.
+mkdir "$root/kept" "$root/fresh"
+chown 65532 "$root/kept" "$root/fresh"
+serve --port "$port" --dir /kept
+expect acquired redis-cli -p "$port" idem order:43 begin digest attempt 600000
+expect OK redis-cli -p "$port" save
+stop
+cp -p "$root"/kept/snapshot/snap-*.hsnap "$root/backup.hsnap"
+expect "restored 1 keys" "${b[@]}" run --isolation chroot "$container" -- /hapax-server restore /backup.hsnap --dir /fresh
+serve --port "$port" --dir /fresh
+expect pending redis-cli -p "$port" idem order:43 begin digest another 600000
 stop
