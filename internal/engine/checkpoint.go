@@ -21,6 +21,7 @@ const (
 	CauseRule   = "save rule"
 	CauseGrowth = "log growth"
 	CauseDamage = "the newest one is damaged"
+	CauseRetry  = "the last one failed"
 )
 
 // SaveRule starts a snapshot when Changes writes have gathered for Seconds.
@@ -73,8 +74,9 @@ type snapshots struct {
 	retryAt  int64   // T before which none starts by itself
 }
 
-// A snapshot that was to start by itself and failed is tried again after a
-// pause that doubles.
+// A snapshot that failed is tried again after a pause that doubles, if it had
+// started by itself, or there are save rules: with these, writes may be refused
+// until one succeeds, and so no rule would ever start one.
 const (
 	retryFirstMilli = 5_000
 	retryMostMilli  = 5 * 60_000
@@ -235,7 +237,10 @@ func (s *snapshots) ended(r *run, err error) {
 		st.LastSizeBytes, st.LastKeys = r.info.SizeBytes, r.info.Keys
 		s.newest, s.soon = r.info.LastLSN, ""
 		s.failures, s.retryAt = 0, 0
-	case r.automatic:
+	case r.automatic || len(s.rules.Save) > 0 && !errors.Is(err, ErrSnapshotCancelled):
+		if s.soon == "" && !errors.Is(err, ErrSnapshotCancelled) {
+			s.soon = CauseRetry
+		}
 		pause := int64(retryMostMilli)
 		if s.failures < 10 {
 			pause = min(pause, retryFirstMilli<<s.failures)

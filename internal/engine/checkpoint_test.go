@@ -225,6 +225,42 @@ func TestFailedRulePausesLongerEachTime(t *testing.T) {
 	require.NoError(t, w.eng.Close())
 }
 
+// With save rules, writes may be refused until a snapshot succeeds. Then no
+// rule ever starts one, so one that was asked for and failed is tried again.
+func TestFailedSnapshotIsTriedAgainIfThereAreSaveRules(t *testing.T) {
+	for _, rules := range []bool{true, false} {
+		w := newWorld(t, 48, func(o *Options) {
+			if rules {
+				o.Rules.Save = []SaveRule{{Seconds: 3600, Changes: 1}}
+			}
+		})
+		require.NoError(t, w.open())
+		w.put(0, "a", "1", 0)
+		w.fs.Inject(vfs.Fault{Op: vfs.OpWrite, Path: "data/snapshot", Err: syscall.ENOSPC})
+		_, err := w.eng.StartSnapshot("test")
+		require.NoError(t, err)
+		for !w.eng.StepSnapshot() {
+		}
+		require.ErrorIs(t, w.eng.SnapshotStatus().LastErr, syscall.ENOSPC)
+		w.clock.AdvanceMilli(4_999)
+		w.eng.Cron(w.eng.Clock.NowMilli())
+		require.False(t, w.eng.SnapshotStatus().Running)
+		w.clock.AdvanceMilli(1)
+		w.eng.Cron(w.eng.Clock.NowMilli())
+		require.Equal(t, rules, w.eng.SnapshotStatus().Running)
+		if rules {
+			require.Equal(t, CauseRetry, w.eng.SnapshotStatus().Cause)
+			for !w.eng.StepSnapshot() {
+			}
+			require.NoError(t, w.eng.SnapshotStatus().LastErr)
+			w.clock.AdvanceMilli(60_000)
+			w.eng.Cron(w.eng.Clock.NowMilli())
+			require.False(t, w.eng.SnapshotStatus().Running)
+		}
+		require.NoError(t, w.eng.Close())
+	}
+}
+
 // A manifest that may or may not have been replaced: the server ends, and
 // either of the two is true of the files.
 func TestUncertainManifestEndsTheServer(t *testing.T) {

@@ -298,7 +298,4 @@ func (e *Engine) logRecovered(r *recovery, tookNano int64) {
 	}
 	e.opts.Logf("Store recovered in %d ms from %s and %d records of the log: %d keys, record %d, T %d",
 		tookNano/1e6, snapshots, r.report.Records, keys, r.report.LastLSN, e.Clock.NowMilli())
-	if !e.opts.Log {
-		e.opts.Warnf("appendonly is no: what changes from now on is kept in memory only, until a snapshot is asked for")
-	}
 }
