@@ -25,13 +25,13 @@ const (
 
 var damageAdvice = map[Damage]string{
 	DamageMissing:  "put the missing file back",
-	DamageForeign:  "move the file out of the directory if it does not belong there, or put the right one back",
+	DamageForeign:  "move the file away if it does not belong there, or put the right one back",
 	DamageVersion:  "start the newer Hapax that wrote it",
-	DamageHeader:   "restore the file from a backup",
-	DamageFrame:    "restore the file from a backup",
+	DamageHeader:   "put a good copy of the file there",
+	DamageFrame:    "put a good copy of the file there",
 	DamageChain:    "put the files of one and the same log back",
-	DamageRecord:   "restore the file from a backup, and please report it: this is an error in the program that wrote it",
-	DamageSize:     "restore the whole file from a backup",
+	DamageRecord:   "please report it, this is an error in the program that wrote it",
+	DamageSize:     "put a whole copy of the file there",
 	DamagePrepared: "move the file out of the directory: no record is in it",
 }
 
@@ -40,17 +40,35 @@ type DamageError struct {
 	Kind    Damage
 	Dir     string
 	Segment string // file name in Dir
-	Offset  int64
-	After   LSN // the last record before the place that is good
+	Offset  int64  // -1 for the whole file
+	After   LSN    // the last record before the place that is good; 0 when none was read
 	Reason  string
 }
 
 // Advice is what to do about it.
 func (e *DamageError) Advice() string { return damageAdvice[e.Kind] }
 
+// Where is the place below Dir, as far as it is known.
+func (e *DamageError) Where() string {
+	where := e.Segment
+	if e.Offset >= 0 {
+		where += fmt.Sprintf(", offset %d", e.Offset)
+	}
+	if e.After > 0 {
+		where += fmt.Sprintf(", after record %d", e.After)
+	}
+	return where
+}
+
 // Error implements error.
 func (e *DamageError) Error() string {
-	return fmt.Sprintf("log damaged: %s, offset %d, after record %d: %s. Nothing was changed. "+
-		"To go on, %s; copy the whole directory %s before trying anything else",
-		path.Join(e.Dir, e.Segment), e.Offset, e.After, e.Reason, e.Advice(), e.Dir)
+	what, tools := "damaged", "; else hapax-server restore a backup, or see what hapax-server repair can keep"
+	switch e.Kind {
+	case DamageVersion:
+		what, tools = "not known", ""
+	case DamagePrepared:
+		tools = "" // nothing is lost
+	}
+	return fmt.Sprintf("log %s: %s: %s. Nothing was changed. To go on, %s%s",
+		what, path.Join(e.Dir, e.Where()), e.Reason, e.Advice(), tools)
 }

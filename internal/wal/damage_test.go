@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -358,4 +359,73 @@ func TestReadErrorNamesThePlace(t *testing.T) {
 		require.ErrorIs(t, err, broken)
 		require.ErrorContains(t, err, "wal-")
 	}
+}
+
+// A message names what is known of the place, no more.
+func TestDamageMessages(t *testing.T) {
+	t.Parallel()
+	const tools = "; else hapax-server restore a backup, or see what hapax-server repair can keep"
+	f := func(name, want string, set func(o *Options), breakIt func(t *testing.T, mem *vfs.Mem, segs []string)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			mem := builtLog(t, 14, true)
+			o := testOptions(mem)
+			o.LogID = mustInspect(t, o).LogID
+			segs := segments(t, mem)
+			breakIt(t, mem, segs)
+			set(&o)
+			_, _, _, err := openLog(o)
+			what, place, _ := strings.Cut(want, ": ")
+			require.EqualError(t, err, "log "+what+": data/wal/"+place)
+		})
+	}
+	from := func(lsn LSN, segment uint64) func(o *Options) {
+		return func(o *Options) { o.FirstLSN, o.FirstSegment = lsn, segment }
+	}
+	f("before any frame", "damaged: wal-0000000000000001.seg, offset 300: the file has 300 bytes, it was made with 900. "+
+		"Nothing was changed. To go on, put a whole copy of the file there"+tools, from(1, 1),
+		func(t *testing.T, mem *vfs.Mem, segs []string) {
+			writeFile(t, mem, segs[0], readFile(t, mem, segs[0])[:300])
+		})
+	f("behind a frame", "damaged: wal-0000000000000003.seg, offset 64, after record 4: no whole frame is here, but the segment was "+
+		"synced to its end before the next one was begun. Nothing was changed. To go on, put a good copy of the file there"+tools,
+		from(1, 1), func(t *testing.T, mem *vfs.Mem, segs []string) {
+			b := readFile(t, mem, segs[2])
+			b[segmentHeaderBytes]++
+			writeFile(t, mem, segs[2], b)
+		})
+	missing := "damaged: wal-0000000000000003.seg: the log begins with this file, which is not there. " +
+		"Nothing was changed. To go on, put the missing file back" + tools
+	f("the first file", missing, from(5, 3), func(t *testing.T, mem *vfs.Mem, segs []string) {
+		for _, name := range segs[:3] {
+			require.NoError(t, mem.Remove(name))
+		}
+	})
+	f("the first file, and the next is empty", missing, from(5, 3), func(t *testing.T, mem *vfs.Mem, segs []string) {
+		b := readFile(t, mem, segs[3])
+		clear(b[segmentHeaderBytes:])
+		writeFile(t, mem, segs[3], b)
+		for i, name := range segs {
+			if i != 3 {
+				require.NoError(t, mem.Remove(name))
+			}
+		}
+	})
+	f("all files", "damaged: wal-0000000000000003.seg, after record 4: there is no log, but a snapshot needs it from record 5 on. "+
+		"Nothing was changed. To go on, put the missing file back"+tools,
+		func(o *Options) { o.FirstLSN, o.FirstSegment, o.MustExist = 5, 3, true },
+		func(t *testing.T, mem *vfs.Mem, segs []string) {
+			for _, name := range segs {
+				require.NoError(t, mem.Remove(name))
+			}
+		})
+	f("a newer version", "not known: wal-0000000000000001.seg, offset 8: the segment has a format version that this Hapax does not know (2, this one knows 1). "+
+		"Nothing was changed. To go on, start the newer Hapax that wrote it", from(1, 1),
+		func(t *testing.T, mem *vfs.Mem, segs []string) {
+			b := readFile(t, mem, segs[0])
+			h, err := decodeSegmentHeader(b)
+			require.NoError(t, err)
+			h.version = 2
+			writeFile(t, mem, segs[0], append(h.encode(), b[segmentHeaderBytes:]...))
+		})
 }

@@ -125,16 +125,12 @@ func (r *recovery) readAll() error {
 	}
 	if first := r.files[0]; r.tail < 0 && (first.header.seq > 1 || r.o.FirstLSN > 1) {
 		// Such a log is made with a seal in it (create.go).
+		if err := r.missingFirst(); err != nil {
+			return err
+		}
 		return r.damage(DamageMissing, first, segmentHeaderBytes, "there is no frame in the whole log, but it had one")
 	}
-	// The first segment of all begins with the first frame; one whose
-	// predecessors are gone, with any.
-	if r.files[0].header.seq == 1 {
-		r.want = position{frame: 1}
-		if r.o.FirstLSN == 1 {
-			r.want.lsn = 1
-		}
-	}
+	r.want = r.firstPosition(r.files[0])
 	for i := range r.files[:r.tail+1] {
 		if err := r.replayFile(i); err != nil {
 			return err
@@ -149,6 +145,26 @@ func (r *recovery) readAll() error {
 		return err
 	}
 	return r.o.Applied()
+}
+
+// firstPosition is what a log has to begin with whose oldest file is first. One
+// that is complete by itself begins with frame 1; one behind a snapshot, with
+// any: its predecessors were removed, or cut off by a repair.
+func (r *recovery) firstPosition(first *segmentFile) position {
+	if first.header.seq == 1 && r.o.FirstLSN == 1 {
+		return position{frame: 1, lsn: 1}
+	}
+	return position{}
+}
+
+// missingFirst names the segment that the log begins with, when whoever knows
+// the log says which that is, and it is not there.
+func (r *recovery) missingFirst() error {
+	if r.o.LogID == 0 || r.report.Skipped > 0 || r.files[0].header.seq == r.o.FirstSegment {
+		return nil
+	}
+	return &DamageError{Kind: DamageMissing, Dir: r.o.Dir, Segment: segmentName(r.o.FirstSegment), Offset: -1,
+		After: r.last, Reason: "the log begins with this file, which is not there"}
 }
 
 // replayFile does step 3 and, for the tail, step 4.
@@ -207,6 +223,9 @@ func (r *recovery) stopped(i int, fr *frameReader, err error) error {
 func (r *recovery) replayFrame(i int, f *frame) error {
 	file := r.files[i]
 	if r.report.Frames == 0 && f.firstLSN > r.o.FirstLSN {
+		if err := r.missingFirst(); err != nil {
+			return err
+		}
 		return r.damage(DamageMissing, file, f.offset, fmt.Sprintf(
 			"the log begins at record %d, but is needed from record %d on", f.firstLSN, r.o.FirstLSN))
 	}
@@ -301,7 +320,7 @@ func (r *recovery) checkNothing() error {
 	default:
 		return nil
 	}
-	return &DamageError{Kind: DamageMissing, Dir: r.o.Dir, Segment: segmentName(r.o.FirstSegment),
+	return &DamageError{Kind: DamageMissing, Dir: r.o.Dir, Segment: segmentName(r.o.FirstSegment), Offset: -1,
 		After: r.o.FirstLSN - 1, Reason: reason}
 }
 
@@ -310,8 +329,8 @@ func (r *recovery) damage(kind Damage, file *segmentFile, offset int64, reason s
 }
 
 func (r *recovery) readError(file *segmentFile, offset int64, err error) error {
-	return fmt.Errorf("reading the log at %s, offset %d, after record %d: %w",
-		r.o.path(file.name), offset, r.last, err)
+	at := DamageError{Segment: r.o.path(file.name), Offset: offset, After: r.last}
+	return fmt.Errorf("reading the log at %s: %w", at.Where(), err)
 }
 
 func (r *recovery) closeFiles() {

@@ -19,18 +19,27 @@ import (
 //     refused.
 //  5. The segment that is cut is rewritten and takes its place at once. Where
 //     nothing stays, a new log is begun at Options.FirstLSN.
+//
+// When what comes before the bad place ends before Options.FirstLSN, it is of
+// no use. If whole frames that follow each other lead from the bad place over
+// that record, the log begins with them instead (salvage.go): what is before
+// goes, in the same steps.
 
 // RepairReport tells what Repair did.
 type RepairReport struct {
 	Damage      *DamageError // what was wrong; nil when nothing was
+	BeginsLSN   LSN          // what the log begins with now, if its beginning was cut off; else 0
 	LastLSN     LSN          // the last record that is left
 	LostRecords int64        // records behind it that could still be read; they are lost with the cut
-	CutBytes    int64        // without the zeros behind
+	LostLastLSN LSN          // the last of them
+	Unreadable  bool         // there may have been records behind LastLSN that nothing tells of
+	CutBytes    int64        // copied, without the zeros behind
 	Saved       []string     // files in saveDir
 }
 
 // Repair makes a log that Open refuses readable again by cutting it at the
-// first bad place. Everything it takes away is first copied into saveDir. It
+// first bad place, or, when the snapshot makes up for what is before, in front
+// of the first frame behind it. Everything it takes away is first copied into saveDir. It
 // returns what the log was left with and what was lost. A log that Open
 // accepts is left alone, and so are one that a newer Hapax wrote and one that
 // Options.LogID says belongs elsewhere: they are the error that is returned.
@@ -61,7 +70,8 @@ func Repair(o Options, saveDir string) (RepairReport, error) {
 	if err := p.make(); err != nil {
 		return RepairReport{}, err
 	}
-	out := RepairReport{Damage: damage, LastLSN: p.last, LostRecords: p.lost}
+	out := RepairReport{Damage: damage, BeginsLSN: p.beginsLSN, LastLSN: p.last, LostRecords: p.lost,
+		LostLastLSN: p.lostLast, Unreadable: p.unreadable}
 	if saveDir == "" {
 		return out, nil
 	}
@@ -79,18 +89,18 @@ func (p *repairPlan) do(saveDir string, out *RepairReport) error {
 		}
 	}
 	for _, c := range p.cuts {
-		if c.to > c.from {
+		if c.begin > segmentHeaderBytes {
+			if err := p.saveWhole(c.file, saveDir, out); err != nil {
+				return err
+			}
+		} else if c.to > c.from {
 			if err := p.save(c.file, c.from, c.to, saveDir, cutName(c.file.name, c.from), out); err != nil {
 				return err
 			}
 		}
 	}
 	for _, file := range p.taken {
-		end, err := lastNonZero(file.file, 0, file.size)
-		if err != nil {
-			return p.readError(file, 0, err)
-		}
-		if err := p.save(file, 0, end+1, saveDir, file.name, out); err != nil {
+		if err := p.saveWhole(file, saveDir, out); err != nil {
 			return err
 		}
 	}
@@ -99,7 +109,7 @@ func (p *repairPlan) do(saveDir string, out *RepairReport) error {
 	}
 	for i := len(p.cuts) - 1; i >= 0; i-- {
 		c := p.cuts[i]
-		s, err := p.rewrite(c.file, c.keepTo, c.want, c.ended)
+		s, err := p.rewrite(c.file, c.begin, c.keepTo, c.want, c.ended)
 		if err != nil {
 			return err
 		}
@@ -116,6 +126,14 @@ func (p *repairPlan) do(saveDir string, out *RepairReport) error {
 		return err
 	}
 	return s.file.Close()
+}
+
+func (p *repairPlan) saveWhole(file *segmentFile, dir string, out *RepairReport) error {
+	end, err := lastNonZero(file.file, 0, file.size)
+	if err != nil {
+		return p.readError(file, 0, err)
+	}
+	return p.save(file, 0, end+1, dir, file.name, out)
 }
 
 func (p *repairPlan) save(file *segmentFile, from, to int64, dir, base string, out *RepairReport) error {

@@ -3,6 +3,7 @@ package wal
 import (
 	"bytes"
 	"fmt"
+	"path"
 	"strings"
 	"syscall"
 	"testing"
@@ -169,8 +170,7 @@ func TestRepair(t *testing.T) {
 			require.Equal(t, want(firsts), outcome{report.LastLSN, LSN(report.LostRecords)})
 			if len(got) > 0 {
 				require.Equal(t, report.LastLSN, got[len(got)-1].lsn)
-				require.Equal(t, o.FirstLSN, LSN(0))
-				checkRecords(t, got, "")
+				checkTail(t, got, max(o.FirstLSN, 1)-1, "")
 			}
 		})
 	}
@@ -206,19 +206,25 @@ func TestRepair(t *testing.T) {
 	})
 	f("the log was known to reach further", nothingLost, func(o *Options) { o.ReachLSN = 15 },
 		func(*testing.T, *vfs.Mem, []string) {})
-	f("too little for the snapshot", func(firsts []LSN) outcome { return outcome{13, 14 - 13} },
+	f("all before the last segment is bad", nothingLost,
 		func(o *Options) { o.FirstLSN = 14 },
 		func(t *testing.T, mem *vfs.Mem, segs []string) {
 			for i := range segs[:len(segs)-1] {
 				edit(i, func(b []byte) []byte { b[segmentHeaderBytes+5]++; return b })(t, mem, segs)
 			}
 		})
-	f("behind the snapshot only", func([]LSN) outcome { return outcome{2, 14 - 2} }, func(o *Options) { o.FirstLSN = 3 },
-		edit(0, func(b []byte) []byte {
-			second := segmentHeaderBytes + frameHeaderBytes + int(b[segmentHeaderBytes+8])
-			b[second+frameHeaderBytes]++ // record 2, which the snapshot holds
-			return b
-		}))
+	hit := func(lsns ...LSN) func(*testing.T, *vfs.Mem, []string) {
+		return func(t *testing.T, mem *vfs.Mem, segs []string) {
+			for _, lsn := range lsns {
+				hitRecord(t, mem, lsn)
+			}
+		}
+	}
+	behind := func(lsn LSN) func(o *Options) { return func(o *Options) { o.FirstLSN = lsn + 1 } }
+	f("before the snapshot's last record", nothingLost, behind(3), hit(1, 2))
+	f("the snapshot's last record", nothingLost, behind(2), hit(2))
+	f("before and behind the snapshot's last record", func([]LSN) outcome { return outcome{6, 14 - 7} }, behind(2), hit(1, 7))
+	f("the record behind the snapshot too", func([]LSN) outcome { return outcome{2, 14 - 3} }, behind(2), hit(2, 3))
 	f("no log where one must be", func([]LSN) outcome { return outcome{9, 0} },
 		func(o *Options) { o.FirstLSN, o.FirstSegment, o.MustExist, o.LogID = 10, 7, true, 99 },
 		func(t *testing.T, mem *vfs.Mem, segs []string) {
@@ -226,6 +232,113 @@ func TestRepair(t *testing.T) {
 				remove(i)(t, mem, segs)
 			}
 		})
+}
+
+// hitRecord damages the frame that holds a record alone.
+func hitRecord(t *testing.T, mem *vfs.Mem, lsn LSN) {
+	t.Helper()
+	hits := 0
+	for _, name := range segments(t, mem) {
+		b := readFile(t, mem, name)
+		for at := range framesOf(t, mem, name) {
+			h, ok := decodeFrameHeader(b[at:], salt(b))
+			require.True(t, ok)
+			if h.records > 0 && h.firstLSN == lsn {
+				b[at+frameHeaderBytes]++
+				hits++
+			}
+		}
+		writeFile(t, mem, name, b)
+	}
+	require.Equal(t, 1, hits)
+}
+
+// framesOf is the last record, or the one before, of each frame by its offset.
+func framesOf(t *testing.T, mem *vfs.Mem, name string) map[int64]LSN {
+	t.Helper()
+	r := recovery{o: testOptions(mem)}
+	defer r.closeFiles()
+	file, err := r.openFile(path.Base(name))
+	require.NoError(t, err)
+	out := map[int64]LSN{}
+	require.NoError(t, eachWholeFrame(file, segmentHeaderBytes, func(f *frame, _ bool) bool {
+		out[f.offset] = f.firstLSN + LSN(f.records) - 1
+		return true
+	}))
+	return out
+}
+
+func salt(segment []byte) uint64 {
+	h, _ := decodeSegmentHeader(segment)
+	return h.salt
+}
+
+// What a snapshot holds is not needed: whatever byte of a frame up to its last
+// record changes, all records behind it stay.
+func TestRepairKeepsWhatIsBehindTheSnapshot(t *testing.T) {
+	t.Parallel()
+	const n = 14
+	mem := builtLog(t, n, true)
+	cut, repairs := 0, 0
+	for first := LSN(2); first <= n; first++ {
+		for _, name := range segments(t, mem) {
+			for at, last := range framesOf(t, mem, name) {
+				if last >= first {
+					continue
+				}
+				broken := mem.Kill()
+				b := readFile(t, mem, name)
+				b[at+int64(cut)%frameHeaderBytes]++
+				cut++
+				writeFile(t, broken, name, b)
+				o := testOptions(broken)
+				o.FirstLSN = first
+				note := fmt.Sprintf("%s frame at %d, from %d", name, at, first)
+				report, got := repaired(t, o, note)
+				require.EqualValues(t, n, report.LastLSN, note)
+				require.Zero(t, report.LostRecords, note)
+				require.Len(t, got, int(n+1-first), note)
+				checkTail(t, got, first-1, note)
+				if report.Damage != nil {
+					repairs++
+					require.Positive(t, report.BeginsLSN, note)
+					require.LessOrEqual(t, report.BeginsLSN, first, note)
+					require.False(t, report.Unreadable, note)
+				}
+			}
+		}
+	}
+	require.Greater(t, repairs, 15)
+}
+
+// A repair says when there may have been records that nothing tells of.
+func TestRepairKnowsWhatItCannotKnow(t *testing.T) {
+	t.Parallel()
+	f := func(name string, want bool, breakIt func(t *testing.T, mem *vfs.Mem, segs []string)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			mem := builtLog(t, 14, true)
+			breakIt(t, mem, segments(t, mem))
+			report, err := Repair(testOptions(mem), "")
+			require.NoError(t, err)
+			require.NotNil(t, report.Damage)
+			require.Equal(t, want, report.Unreadable)
+		})
+	}
+	f("a frame", true, func(t *testing.T, mem *vfs.Mem, _ []string) { hitRecord(t, mem, 14) })
+	f("the last segments are gone", true, func(t *testing.T, mem *vfs.Mem, segs []string) {
+		for _, name := range segs[3:] {
+			require.NoError(t, mem.Remove(name))
+		}
+	})
+	f("a name that is no segment's", false, func(t *testing.T, mem *vfs.Mem, segs []string) {
+		writeFile(t, mem, testDir+"/wal-3.seg", readFile(t, mem, segs[2]))
+	})
+	f("rubbish behind an end", false, func(t *testing.T, mem *vfs.Mem, segs []string) {
+		b := readFile(t, mem, segs[1])
+		b[len(b)-1] = 1
+		writeFile(t, mem, segs[1], b)
+	})
 }
 
 func mustInspect(t *testing.T, o Options) Report {
@@ -283,7 +396,12 @@ func TestEveryCrashPointOfRepair(t *testing.T) {
 	t.Parallel()
 	built := builtLog(t, 14, true)
 	segs := segments(t, built)
-	f := func(name string, want LSN, breakIt func(mem *vfs.Mem)) {
+	f := func(name string, snapshot, want LSN, breakIt func(mem *vfs.Mem)) {
+		options := func(fsys vfs.FS) Options {
+			o := testOptions(fsys)
+			o.FirstLSN = snapshot + 1
+			return o
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			broken := built.Kill()
@@ -294,41 +412,48 @@ func TestEveryCrashPointOfRepair(t *testing.T) {
 					mem := broken.Kill()
 					faulty := vfs.NewFaulty(mem)
 					faulty.HaltAfter(step)
-					_, err := Repair(testOptions(faulty), testSaveDir)
+					_, err := Repair(options(faulty), testSaveDir)
 					finished = err == nil
 					left := mem.Crash(seed)
 					note := fmt.Sprintf("step %d seed %d", step, seed)
 					checkCopies(t, before, left, note)
 					opened := left.Kill()
-					if l, _, _, err := openLog(testOptions(opened)); err == nil {
+					if l, _, _, err := openLog(options(opened)); err == nil {
 						require.Equal(t, want, l.Last(), note)
 					} else {
 						require.ErrorContains(t, err, "log damaged", note)
 						require.False(t, finished, note)
 					}
-					report, got := repaired(t, testOptions(left), note)
+					report, got := repaired(t, options(left), note)
 					require.Equal(t, want, report.LastLSN, note)
-					require.Len(t, got, int(want), note)
+					require.Len(t, got, int(want-snapshot), note)
 					checkCopies(t, before, left, note)
 				}
 			}
 		})
 	}
 	files := mustInspect(t, testOptions(built)).Files
-	f("frame in the middle", files[2].FirstLSN, func(mem *vfs.Mem) {
+	f("frame in the middle", 0, files[2].FirstLSN, func(mem *vfs.Mem) {
 		b := readFile(t, mem, segs[2])
 		second := segmentHeaderBytes + frameHeaderBytes + int(b[segmentHeaderBytes+8]) + int(b[segmentHeaderBytes+9])<<8
 		b[second]++
 		writeFile(t, mem, segs[2], b)
 	})
-	f("segment gone", files[3].FirstLSN-1, func(mem *vfs.Mem) {
+	f("segment gone", 0, files[3].FirstLSN-1, func(mem *vfs.Mem) {
 		require.NoError(t, mem.Remove(segs[3]))
 		require.NoError(t, mem.SyncDir(testDir))
 	})
-	f("first header", 0, func(mem *vfs.Mem) {
+	f("first header", 0, 0, func(mem *vfs.Mem) {
 		b := readFile(t, mem, segs[0])
 		b[40]++
 		writeFile(t, mem, segs[0], b)
+	})
+	last := files[3].FirstLSN // of what the snapshot holds
+	f("before the snapshot's last record", last+1, 14, func(mem *vfs.Mem) { hitRecord(t, mem, last) })
+	f("the snapshot's last record", last, 14, func(mem *vfs.Mem) { hitRecord(t, mem, last) })
+	f("before the snapshot's last record, and behind", last, last+3, func(mem *vfs.Mem) {
+		hitRecord(t, mem, last)
+		hitRecord(t, mem, last+4)
 	})
 }
 

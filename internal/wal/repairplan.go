@@ -15,12 +15,23 @@ type repairPlan struct {
 	damage *DamageError
 
 	all   []*repairFile  // every segment there is, oldest first
+	start place          // where reading began
 	cuts  []repairCut    // segments that are rewritten, oldest first
 	open  *repairCut     // the last one that stays, if it was not ended
 	taken []*segmentFile // that go whole, oldest first
 	fresh bool           // nothing stays, a log is begun
 	wrong bool           // the last frame was good by its checksum, but not the one that belongs there
-	lost  int64
+
+	beginsLSN  LSN // RepairReport
+	lost       int64
+	lostLast   LSN
+	unreadable bool
+}
+
+// place is where a frame begins.
+type place struct {
+	file   int // index in all
+	offset int64
 }
 
 // repairFile is a segment as it is found.
@@ -30,10 +41,11 @@ type repairFile struct {
 	bad error // why it cannot be one of this log
 }
 
-// repairCut is a segment of which the frames up to keepTo stay. What stands in
-// [from, to) is cut.
+// repairCut is a segment of which the frames in [begin, keepTo) stay. What
+// stands in [from, to) is cut.
 type repairCut struct {
 	file     *segmentFile
+	begin    int64
 	keepTo   int64
 	from, to int64
 	want     position // of its first frame
@@ -52,11 +64,23 @@ func (p *repairPlan) make() error {
 			return p.damage
 		}
 	}
-	next, err := p.keepGood(begin)
+	next, err := p.keepGood(place{begin, segmentHeaderBytes})
 	if err != nil {
 		return err
 	}
-	return p.settleRest(begin, next)
+	if p.last < p.o.FirstLSN {
+		if next, err = p.behindBadPlace(begin, next); err != nil {
+			return err
+		}
+	}
+	return p.settleRest(next)
+}
+
+// useless says whether what was kept, files begin to next, is no log for the
+// records from FirstLSN on.
+func (p *repairPlan) useless(begin, next int) bool {
+	first := begin < next && p.o.FirstLSN == 1 && p.all[begin].seq == 1 // may be empty
+	return p.report.Frames == 0 && !first || p.last+1 < p.o.FirstLSN
 }
 
 // openAll opens all segments, whatever they are.
@@ -100,20 +124,19 @@ func (p *repairPlan) begin() int {
 	return 0
 }
 
-// keepGood reads segments from begin on for as long as they are good, and
+// keepGood reads segments from a place on for as long as they are good, and
 // returns the first that is to go whole. A segment that can be mended without
 // a loss is put on the list for that.
-func (p *repairPlan) keepGood(begin int) (next int, err error) {
+func (p *repairPlan) keepGood(from place) (next int, err error) {
 	p.files = p.files[:0]
 	for _, f := range p.all {
 		p.files = append(p.files, f.segmentFile)
 	}
 	p.tail = -1
-	if begin < len(p.all) && p.all[begin].seq == 1 {
-		p.want = position{frame: 1}
-		if p.o.FirstLSN == 1 {
-			p.want.lsn = 1
-		}
+	begin := from.file
+	p.start = from
+	if begin < len(p.all) {
+		p.want = p.firstPosition(p.files[begin])
 	}
 	for i := begin; i < len(p.all); i++ {
 		if !p.continues(begin, i) {
@@ -146,7 +169,7 @@ func (p *repairPlan) readGood(i int) error {
 	file := p.files[i]
 	p.ended, p.tailWant = false, p.want
 	fr := frameReader{file: file.file, size: file.size, salt: file.header.salt,
-		offset: segmentHeaderBytes, want: p.want}
+		offset: p.firstFrame(i), want: p.want}
 	for !p.ended {
 		if err := p.readFrame(i, &fr); errors.Is(err, errNotAFrame) {
 			break
@@ -160,23 +183,34 @@ func (p *repairPlan) readGood(i int) error {
 		return p.readError(file, p.end, err)
 	}
 	rubbish, short := last >= p.end, file.size < int64(file.header.sizeBytes)
-	c := repairCut{file: file, keepTo: p.end, from: p.end, to: max(last+1, p.end), want: p.tailWant,
-		ended: p.ended, must: rubbish || short}
+	c := repairCut{file: file, begin: p.firstFrame(i), keepTo: p.end, from: p.end, to: max(last+1, p.end), want: p.tailWant,
+		ended: p.ended, must: rubbish || short || p.firstFrame(i) > segmentHeaderBytes}
 	if p.ended {
 		if c.must {
 			p.cuts = append(p.cuts, c)
 		}
 		return nil
 	}
+	torn := false
 	if rubbish && !short && !p.wrong {
 		err := p.endOfTail(file, &fr)
 		if err != nil && !isDamage(err) {
 			return err
 		}
-		c.must = err != nil
+		torn = err == nil
+		c.must = !torn || c.begin > segmentHeaderBytes
 	}
+	p.unreadable = short || rubbish && !torn
 	p.open = &c
 	return nil
+}
+
+// firstFrame is the offset of the first frame of file i that is read.
+func (p *repairPlan) firstFrame(i int) int64 {
+	if i == p.start.file {
+		return p.start.offset
+	}
+	return segmentHeaderBytes
 }
 
 // readFrame reads one frame of file i. Where a bad one stands it does not
@@ -211,6 +245,7 @@ func (p *repairPlan) dropEnd(begin, i int) error {
 	if i < begin || !p.ended {
 		return nil
 	}
+	p.unreadable = true // there was a successor once
 	file := p.files[i]
 	keepTo := p.end - controlFrameBytes
 	p.cuts = slices.DeleteFunc(p.cuts, func(c repairCut) bool { return c.file == file })
@@ -218,21 +253,15 @@ func (p *repairPlan) dropEnd(begin, i int) error {
 	if err != nil {
 		return p.readError(file, keepTo, err)
 	}
-	p.cuts = append(p.cuts, repairCut{file: file, keepTo: keepTo, from: keepTo, to: last + 1, want: p.tailWant})
+	p.cuts = append(p.cuts, repairCut{file: file, begin: p.firstFrame(i), keepTo: keepTo, from: keepTo, to: last + 1,
+		want: p.tailWant})
 	return nil
 }
 
-// settleRest decides about the segments from next on, and about all of them
-// when what was kept is of no use.
-func (p *repairPlan) settleRest(begin, next int) error {
-	keptFrames := p.report.Frames > 0
-	first := begin < next && p.o.FirstLSN == 1 && p.all[begin].seq == 1 // may be empty
-	if !keptFrames && !first || p.last+1 < p.o.FirstLSN {
-		p.fresh, p.cuts, p.open, p.last = true, nil, nil, p.o.FirstLSN-1
-		begin, next = 0, 0
-	}
+// settleRest decides about the segments from next on.
+func (p *repairPlan) settleRest(next int) error {
 	// One segment that is prepared may stay.
-	if next+1 == len(p.all) && next > 0 && p.continues(begin, next) && p.isEmpty(p.all[next]) {
+	if next+1 == len(p.all) && next > 0 && p.continues(p.start.file, next) && p.isEmpty(p.all[next]) {
 		next++
 	}
 	if c := p.open; c != nil && (c.must || c.to > c.from && next < len(p.all)) {
@@ -272,22 +301,17 @@ func (p *repairPlan) countLost(next int) error {
 // countIn counts the records of good frames from offset on, wherever they
 // begin, that are behind *seen.
 func (p *repairPlan) countIn(file *segmentFile, offset int64, seen *LSN) error {
-	fr := frameReader{file: file.file, size: file.size, salt: file.header.salt, offset: offset}
-	for {
-		f, err := fr.next()
-		if err != nil && !isDamage(err) {
-			return p.readError(file, fr.offset, err)
+	err := eachWholeFrame(file, offset, func(f *frame, _ bool) bool {
+		if last := f.firstLSN + LSN(f.records) - 1; f.records > 0 && last > *seen {
+			p.lost += int64(last - max(*seen, f.firstLSN-1))
+			*seen, p.lostLast = last, last
 		}
-		if err == nil {
-			if last := f.firstLSN + LSN(f.records) - 1; f.records > 0 && last > *seen {
-				p.lost += int64(last - max(*seen, f.firstLSN-1))
-				*seen = last
-			}
-		} else if fr.offset, err = nextSalt(file, fr.offset+1); err != nil || fr.offset == 0 {
-			return err
-		}
-		fr.want = position{}
+		return true
+	})
+	if err != nil {
+		return p.readError(file, offset, err)
 	}
+	return nil
 }
 
 // nextSalt is the first place from offset on where a frame may begin; 0 when

@@ -236,23 +236,24 @@ func (o *Options) copyPart(file vfs.File, from, to int64, dir, base string) (nam
 // rewriteTail copies the good frames of the tail to a new file that takes its
 // place.
 func (r *recovery) rewriteTail() (*segment, error) {
-	return r.rewrite(r.files[r.tail], r.end, r.tailWant, r.ended)
+	return r.rewrite(r.files[r.tail], segmentHeaderBytes, r.end, r.tailWant, r.ended)
 }
 
-// rewrite puts a new file in the place of a segment: its frames up to end, the
-// first of which continues want, and room to go on unless the segment is
+// rewrite puts a new file in the place of a segment: its frames in [from, end),
+// the first of which continues want, and room to go on unless the segment is
 // ended. The frames are checked once more while they are copied.
-func (r *recovery) rewrite(file *segmentFile, end int64, want position, ended bool) (*segment, error) {
+func (r *recovery) rewrite(file *segmentFile, from, end int64, want position, ended bool) (*segment, error) {
 	h := file.header
-	h.sizeBytes = uint64(end)
+	newEnd := segmentHeaderBytes + end - from
+	h.sizeBytes = uint64(newEnd)
 	if !ended {
 		// Little room: the whole of a large segment would have to be zeroed
 		// before the start is done. The next one is being prepared meanwhile.
-		room := min(r.o.SegmentBytes, end+firstSegmentBytes)
-		h.sizeBytes = uint64(max(room, end+spareBytes))
+		room := min(r.o.SegmentBytes, newEnd+firstSegmentBytes)
+		h.sizeBytes = uint64(max(room, newEnd+spareBytes))
 	}
 	content := func(w *chunkWriter) error {
-		fr := frameReader{file: file.file, size: end, salt: h.salt, offset: segmentHeaderBytes, want: want}
+		fr := frameReader{file: file.file, size: end, salt: h.salt, offset: from, want: want}
 		for fr.offset < end {
 			f, err := fr.next()
 			if err != nil {
