@@ -18,7 +18,9 @@ var dumpCommand = subcommand{
 	args: "[flags] DIR | SNAPSHOT",
 	does: "Print the entries of a snapshot and the records of the log, one a line.",
 	more: `Without --from it prints what a start would load: the newest snapshot and the log
-behind it. --from log begins at the oldest snapshot. Filters are all to be met;
+behind it. --from log begins at the oldest snapshot. --from salvage prints every
+record that is whole anywhere in a damaged log; some may be missing between two of
+them. Filters are all to be met;
 records about whole databases pass --key and --match, as they concern every key.
 Bytes that are no printable UTF-8 are written as \x00 in lines, and in JSON as
 base64 in a field whose name ends with _base64.`,
@@ -44,7 +46,7 @@ type dumpCall struct {
 
 func (d *dumpCall) declare() {
 	d.flags.BoolVar(&d.asJSON, "json", false, "print JSON, one object a line")
-	d.flags.Func("from", "`all`, log or snapshot", d.setSource)
+	d.flags.Func("from", "`all`, log, snapshot or salvage", d.setSource)
 	d.flags.Func("key", "only this `key`; \"…\" with escapes is read as Go reads it", d.setKey)
 	d.flags.Func("match", "only keys that match this glob `pattern`, as KEYS has it", func(s string) error {
 		d.filter.Match = func(key []byte) bool { return command.Match([]byte(s), key) }
@@ -65,10 +67,12 @@ func (d *dumpCall) declare() {
 }
 
 func (d *dumpCall) setSource(s string) error {
-	sources := map[string]inspect.Source{"all": inspect.SourceAll, "log": inspect.SourceLog, "snapshot": inspect.SourceSnapshot}
+	sources := map[string]inspect.Source{"all": inspect.SourceAll, "log": inspect.SourceLog,
+		"snapshot": inspect.SourceSnapshot,
+		"salvage":  inspect.SourceSalvage}
 	source, ok := sources[s]
 	if !ok {
-		return errors.New("it is all, log or snapshot")
+		return errors.New("it is all, log, snapshot or salvage")
 	}
 	d.source = source
 	return nil

@@ -195,7 +195,7 @@ func parseManifest(text string) (m *Manifest, line int, err error) {
 	}
 	// Every byte counts: the checksum, and the one way to write each number.
 	if m.encode() != text {
-		return nil, len(lines), errors.New("it is damaged: the checksum does not fit")
+		return nil, len(lines), errors.New("the checksum does not fit")
 	}
 	return m, 0, m.check()
 }

@@ -30,8 +30,9 @@ type CheckReport struct {
 // Problem is something that is not as it has to be. Its first one is the one
 // to look at.
 type Problem struct {
-	File   string `json:"file"`   // below the directory
-	Offset int64  `json:"offset"` // of the first bad byte, or of the frame that holds it; -1 for the whole file
+	File   string `json:"file"`           // below the directory
+	Line   int    `json:"line,omitempty"` // of the manifest, from 1
+	Offset int64  `json:"offset"`         // of the first bad byte, or of the frame that holds it; -1 for the whole file
 	What   string `json:"what"`
 	Do     string `json:"do"`
 }
@@ -119,7 +120,7 @@ func (t *Target) checkFile() *CheckReport {
 func (t *Target) checkDir(r *CheckReport) {
 	m, err := engine.ReadManifest(t.FS, t.Path)
 	if err != nil {
-		r.problem(engine.ManifestName, -1, err.Error(), "restore a backup, or see what hapax-server repair "+t.Path+" can keep")
+		t.manifestProblem(r, err)
 		return
 	}
 	r.Manifest = m
@@ -133,6 +134,23 @@ func (t *Target) checkDir(r *CheckReport) {
 	t.findLeftovers(r)
 }
 
+// adviceToRepair is what is left to do when the right file cannot be had.
+func (t *Target) adviceToRepair() string {
+	return "restore a backup, or see what hapax-server repair " + t.Path + " can keep"
+}
+
+// manifestProblem is for a manifest that is refused.
+func (t *Target) manifestProblem(r *CheckReport, err error) {
+	p := Problem{File: engine.ManifestName, Offset: -1, What: err.Error(), Do: "make the file readable"}
+	if refused := (*engine.ManifestError)(nil); errors.As(err, &refused) {
+		p.Line, p.What, p.Do = refused.Line, refused.Reason, t.adviceToRepair()
+		if refused.Newer {
+			p.Do = "start the newer Hapax that wrote it"
+		}
+	}
+	r.Problems = append(r.Problems, p)
+}
+
 // withoutManifest says whether there is a log that is complete by itself.
 func (t *Target) withoutManifest(r *CheckReport) bool {
 	segments, err := list(t.FS, t.walDir())
@@ -142,7 +160,7 @@ func (t *Target) withoutManifest(r *CheckReport) bool {
 	}
 	if published := t.published(); len(published) > 0 {
 		r.problem(engine.ManifestName, -1, "the manifest is missing, but "+engine.SnapshotDir+" holds "+published[0],
-			"put the manifest back, or restore a backup, or see what hapax-server repair "+t.Path+" can keep")
+			"put the manifest back, or "+t.adviceToRepair())
 		return false
 	}
 	if !slices.ContainsFunc(segments, isSegment) {
@@ -209,7 +227,7 @@ func (t *Target) checkSnapshot(r *CheckReport, file, do string) SnapshotReport {
 	switch {
 	case errors.As(err, &damage):
 		if damage.Newer {
-			do = "use the newer Hapax that wrote it"
+			do = "start the newer Hapax that wrote it"
 		}
 		r.problem(file, damage.Offset, damage.Reason, do)
 	case errors.Is(err, fs.ErrNotExist):

@@ -397,3 +397,25 @@ func TestReadingWhileTheTailMoves(t *testing.T) {
 	requireGood(t, r)
 	require.Equal(t, int64(n), r.Idem.Live)
 }
+
+// A manifest that is refused: where, why, and one thing to do.
+func TestCheckOfAManifest(t *testing.T) {
+	t.Parallel()
+	st := tell(t, 3)
+	name := path.Join(dir, engine.ManifestName)
+	f := func(text, want string) {
+		t.Helper()
+		fsys := st.fs.Kill()
+		require.NoError(t, vfs.Replace(fsys, name, func(f vfs.File) error {
+			_, err := f.WriteAt([]byte(text), 0)
+			return err
+		}))
+		require.Equal(t, want, check(t, fsys, dir).text(t))
+	}
+	good := string(content(t, st.fs, name))
+	f(strings.Replace(good, "reach-t 1", "reach-t 2", 1), "DAMAGED: MANIFEST, line 8: the checksum does not fit\n"+
+		"  restore a backup, or see what hapax-server repair data can keep\ndamaged: 1 problem\n")
+	f(strings.Replace(good, "hapax-manifest 1", "hapax-manifest 2", 1), "DAMAGED: MANIFEST, line 1: "+
+		"it was written by a newer version of Hapax (format 2, this one knows 1)\n"+
+		"  start the newer Hapax that wrote it\ndamaged: 1 problem\n")
+}

@@ -98,7 +98,7 @@ func (t *Target) followLog(r *CheckReport, b *base) (LogReport, error) {
 	})
 	if err == nil {
 		pass(max(report.LastLSN, b.lsn) + 1)
-		out.LastLSN = report.LastLSN
+		out.LastLSN = max(report.LastLSN, b.lsn) // there may be no log yet
 	}
 	out.Segments, out.Frames, out.LastT, out.TornTail = report.Segments, report.Frames, report.LastT, report.CutBytes
 	return out, err
@@ -107,12 +107,12 @@ func (t *Target) followLog(r *CheckReport, b *base) (LogReport, error) {
 // logProblem says what is wrong with the log, and whether a start minds.
 func (t *Target) logProblem(r *CheckReport, b *base, err error) {
 	var damage *wal.DamageError
-	do := "restore a backup, or see what hapax-server repair " + t.Path + " can keep"
-	switch {
-	case errors.As(err, &damage) && damage.Kind == wal.DamageVersion:
+	do := t.adviceToRepair()
+	if errors.As(err, &damage) {
 		do = damage.Advice()
-	case damage != nil:
-		do = damage.Advice() + "; or see what hapax-server repair " + t.Path + " can keep"
+		if damage.Kind != wal.DamageVersion && damage.Kind != wal.DamagePrepared {
+			do += ", or " + t.adviceToRepair()
+		}
 	}
 	if len(r.Snapshots) > 0 && r.Snapshots[0].Good && r.Snapshots[0].Info.LastLSN > b.lsn {
 		if _, err := wal.Inspect(t.logOptions(r.Manifest, r.Snapshots[0].Info.LastLSN), skip, nil); err == nil {

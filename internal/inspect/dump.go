@@ -22,6 +22,9 @@ const (
 	SourceLog
 	// SourceSnapshot is the newest snapshot alone.
 	SourceSnapshot
+	// SourceSalvage is every record that can be read anywhere in the log, also
+	// behind bad places.
+	SourceSalvage
 )
 
 // Item is one entry of a snapshot or one record of a log. It borrows.
@@ -46,6 +49,9 @@ func Dump(t *Target, source Source, f *Filter, show func(*Item) error) error {
 		return err
 	}
 	m, err := engine.ReadManifest(t.FS, t.Path)
+	if source == SourceSalvage {
+		return t.dumpSalvage(m, f, show) // whatever the manifest is
+	}
 	if err != nil {
 		return fmt.Errorf("%w; a snapshot can be shown by itself: hapax-server dump FILE", err)
 	}
@@ -76,13 +82,26 @@ func Dump(t *Target, source Source, f *Filter, show func(*Item) error) error {
 
 func (t *Target) dumpLog(m *engine.Manifest, first wal.LSN, f *Filter, show func(*Item) error) error {
 	o := t.logOptions(m, max(first, f.FirstLSN-min(f.FirstLSN, 1)))
-	_, err := t.eachRecord(o, func(at *wal.Found, o *op.Op) error {
-		if !f.record(at.LSN, o) {
+	_, err := t.eachRecord(o, func(at *wal.Found, o *op.Op) error { return showRecord(at, o, f, show) })
+	return err
+}
+
+func showRecord(at *wal.Found, o *op.Op, f *Filter, show func(*Item) error) error {
+	if !f.record(at.LSN, o) {
+		return nil
+	}
+	return show(&Item{File: path.Join(engine.WALDir, at.Segment), Offset: at.Offset, LSN: at.LSN, TMilli: at.TMilli, Op: o})
+}
+
+// dumpSalvage leaves out what says nothing that Hapax knows. m may be nil.
+func (t *Target) dumpSalvage(m *engine.Manifest, f *Filter, show func(*Item) error) error {
+	var record op.Op
+	return wal.Salvage(t.logOptions(m, 0), func(at *wal.Found) error {
+		if op.Decode(at.Payload, &record) != nil {
 			return nil
 		}
-		return show(&Item{File: path.Join(engine.WALDir, at.Segment), Offset: at.Offset, LSN: at.LSN, TMilli: at.TMilli, Op: o})
+		return showRecord(at, &record, f, show)
 	})
-	return err
 }
 
 func (t *Target) dumpSnapshot(full, file string, f *Filter, show func(*Item) error) (snapshot.Info, error) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hapaxkv/hapax/internal/engine"
 	"github.com/hapaxkv/hapax/internal/op"
 	"github.com/hapaxkv/hapax/internal/vfs"
 	"github.com/hapaxkv/hapax/internal/wal"
@@ -229,4 +230,38 @@ func TestParseCode(t *testing.T) {
 func isUnknown(code byte) bool {
 	var unknown *op.UnknownCodeError
 	return errors.As(op.Decode([]byte{code}, new(op.Op)), &unknown)
+}
+
+// Behind bad places of a log all records are shown that are whole, once.
+func TestDumpSalvage(t *testing.T) {
+	t.Parallel()
+	st := tell(t, 3)
+	fsys := st.fs.Kill()
+	first := st.m.Snapshots[1].LastLSN + 1
+	var places []wal.Found
+	gone := map[wal.LSN]bool{first + 3: true, first + 4: true, first + 70: true}
+	for lsn := range gone {
+		places = append(places, offsetOfRecord(t, fsys, st.m, lsn))
+	}
+	for _, at := range places {
+		damage(t, fsys, path.Join(dir, at.Segment), at.Offset+80)
+	}
+	salvage := func() (out []wal.LSN) {
+		require.NoError(t, Dump(target(fsys, dir), SourceSalvage, &Filter{DB: -1, FirstLSN: first}, func(it *Item) error {
+			out = append(out, it.LSN)
+			return nil
+		}))
+		return out
+	}
+	var want []wal.LSN
+	for lsn := first; lsn <= st.last(); lsn++ {
+		if !gone[lsn] {
+			want = append(want, lsn)
+		}
+	}
+	require.Equal(t, want, salvage())
+	damage(t, fsys, path.Join(dir, engine.ManifestName), 20)
+	require.Equal(t, want, salvage(), "the manifest is not needed")
+	stop := errors.New("stop")
+	require.ErrorIs(t, Dump(target(fsys, dir), SourceSalvage, &Filter{DB: -1}, func(*Item) error { return stop }), stop)
 }

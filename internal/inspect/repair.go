@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/hapaxkv/hapax/internal/engine"
 	"github.com/hapaxkv/hapax/internal/snapshot"
@@ -27,7 +26,7 @@ type RepairReport struct {
 	Done    bool
 	Found   []string // what is damaged
 	Kept    string   // what the store is after it
-	Lost    []string
+	Lost    string   // "" is nothing
 	Did     []string // changes, in order
 	SaveDir string   // below Dir; "" when nothing was taken away
 }
@@ -53,6 +52,7 @@ type repair struct {
 	cutBase  wal.LSN // the log is cut for who reads it from behind this record
 	last     wal.LSN // of the log after it
 	next     engine.Manifest
+	saveDir  string // where to put what is taken away
 }
 
 // logFate is what becomes of the log.
@@ -121,9 +121,6 @@ func (r *repair) found(format string, args ...any) {
 	r.Found = append(r.Found, fmt.Sprintf(format, args...))
 }
 
-func (r *repair) lost(format string, args ...any) {
-	r.Lost = append(r.Lost, fmt.Sprintf(format, args...))
-}
 func (r *repair) did(format string, args ...any) { r.Did = append(r.Did, fmt.Sprintf(format, args...)) }
 
 // do carries the plan out. What it goes by was perhaps never synced by a server
@@ -134,7 +131,7 @@ func (r *repair) do() error {
 			return err
 		}
 	}
-	if err := r.makeSaveDir(); err != nil {
+	if err := r.saveManifest(); err != nil {
 		return err
 	}
 	if err := r.doLog(); err != nil {
@@ -157,27 +154,33 @@ func (r *repair) do() error {
 	return nil
 }
 
-// makeSaveDir makes the directory for what is taken away, and puts a copy of
-// the manifest into it.
-func (r *repair) makeSaveDir() error {
+// saveManifest puts a copy of the manifest where what is taken away goes.
+func (r *repair) saveManifest() error {
 	names, err := r.FS.List(r.Path)
 	if err != nil {
 		return err
 	}
-	for n := 1; r.SaveDir == ""; n++ {
+	for n := 1; r.saveDir == ""; n++ {
 		if name := fmt.Sprintf("%s%d", repairPrefix, n); !slices.Contains(names, name) {
-			r.SaveDir = name
+			r.saveDir = name
 		}
-	}
-	if err := r.FS.MkdirAll(path.Join(r.Path, r.SaveDir)); err != nil {
-		return err
 	}
 	if !slices.Contains(names, engine.ManifestName) {
 		return nil
 	}
+	if err := r.makeSaveDir(); err != nil {
+		return err
+	}
 	saved := path.Join(r.Path, r.SaveDir, engine.ManifestName)
 	r.did("copied %s to %s", engine.ManifestName, r.SaveDir)
 	return copyFile(r.FS, path.Join(r.Path, engine.ManifestName), r.FS, saved, r.progress("copy of the manifest"))
+}
+
+// makeSaveDir makes the directory for what is taken away, once there is
+// something to put there.
+func (r *repair) makeSaveDir() error {
+	r.SaveDir = r.saveDir
+	return r.FS.MkdirAll(path.Join(r.Path, r.SaveDir))
 }
 
 func (r *repair) doLog() error {
@@ -203,11 +206,14 @@ func (r *repair) doLog() error {
 
 // cutLog cuts, and takes from what is left how the next start has to open it.
 func (r *repair) cutLog() error {
-	report, err := wal.Repair(r.logOptionsFor(r.cutBase), path.Join(r.Path, r.SaveDir))
+	report, err := wal.Repair(r.logOptionsFor(r.cutBase), path.Join(r.Path, r.saveDir))
 	if err != nil {
 		return err
 	}
-	r.did("cut the log behind record %d: %s copied to %s and taken away", report.LastLSN, sizeText(report.CutBytes), r.SaveDir)
+	if len(report.Saved) > 0 {
+		r.SaveDir = r.saveDir
+	}
+	r.did("%s", cutText(&report, r.SaveDir))
 	r.cutLost(&report)
 	o := r.logOptionsFor(r.cutBase)
 	o.LogID = 0 // where nothing was left another log was begun
@@ -216,6 +222,9 @@ func (r *repair) cutLog() error {
 		return err
 	}
 	r.next.LogID, r.next.ReachT = left.LogID, max(r.next.ReachT, left.LastT)
+	if report.BeginsLSN > 0 {
+		r.next.FirstSegment = left.Files[0].Seq
+	}
 	r.next.ReachLSN = report.LastLSN
 	if m := r.manifest; m != nil {
 		r.next.ReachLSN = min(m.ReachLSN, report.LastLSN)
@@ -223,8 +232,26 @@ func (r *repair) cutLog() error {
 	return nil
 }
 
+// cutText says what a cut of the log did.
+func cutText(report *wal.RepairReport, saveDir string) string {
+	where := fmt.Sprintf("behind record %d", report.LastLSN)
+	if report.BeginsLSN > 0 {
+		where = fmt.Sprintf("before record %d", report.BeginsLSN)
+		if report.LostRecords > 0 || report.Unreadable {
+			where += fmt.Sprintf(" and behind record %d", report.LastLSN)
+		}
+	}
+	if len(report.Saved) == 0 {
+		return "cut the log " + where + ": there was nothing in what is taken away"
+	}
+	return fmt.Sprintf("cut the log %s: %s copied to %s", where, sizeText(report.CutBytes), saveDir)
+}
+
 // takeAway moves a file below Path to the directory for what is taken away.
 func (r *repair) takeAway(name string) error {
+	if err := r.makeSaveDir(); err != nil {
+		return err
+	}
 	to := path.Join(r.Path, r.SaveDir)
 	if err := r.FS.Rename(path.Join(r.Path, name), path.Join(to, path.Base(name))); err != nil {
 		return err
@@ -254,10 +281,10 @@ func (r *RepairReport) WriteText(w io.Writer) error {
 		l.add("%s", s)
 	}
 	l.add("%skept: %s", would, r.Kept)
-	if len(r.Lost) == 0 {
+	if r.Lost == "" {
 		l.add("lost: nothing")
 	} else {
-		l.add("%slost: %s", would, strings.Join(r.Lost, "; "))
+		l.add("%slost: %s", would, r.Lost)
 	}
 	return l.write(w)
 }

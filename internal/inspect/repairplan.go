@@ -41,7 +41,8 @@ func (r *repair) planManifest() error {
 	var refused *engine.ManifestError
 	switch {
 	case errors.As(err, &refused) && !refused.Newer:
-		r.found("%s is damaged: %s", engine.ManifestName, refused.Reason)
+		p := Problem{File: engine.ManifestName, Line: refused.Line, Offset: -1, What: refused.Reason}
+		r.found("%s", p.text())
 	case err != nil:
 		return err
 	case m == nil && len(r.published()) > 0:
@@ -213,17 +214,11 @@ func (r *repair) keepLog(report *wal.Report, base wal.LSN) {
 			r.found("the log is gone")
 		}
 	}
-	r.lostEnd(last)
-}
-
-// lostEnd says what the log does not hold any more.
-func (r *repair) lostEnd(last wal.LSN) {
 	reach := r.reach()
-	if reach <= last {
-		return
+	if reach > last {
+		r.found("the log ends with record %d, but the store was safe up to record %d", last, reach)
 	}
-	r.found("the log ends with record %d, but the store was safe up to record %d", last, reach)
-	r.lost("%s", lostRecords(last+1, reach))
+	r.lost(last, reach, 0, r.manifest == nil && report.LogID == 0)
 }
 
 // reach is the last record that the manifest knows to have been on disk, in
@@ -239,11 +234,25 @@ func (r *repair) reach() wal.LSN {
 	return max(m.ReachLSN, m.Snapshots[0].LastLSN)
 }
 
-func lostRecords(from, to wal.LSN) string {
-	if from == to {
-		return fmt.Sprintf("record %d", from)
+// lost says what is lost behind record last of a log that is known to have got
+// as far as reach, when so many records of that could still be read. perhaps:
+// nobody knows how far it got.
+func (r *repair) lost(last, reach wal.LSN, readable int64, perhaps bool) {
+	if reach <= last {
+		r.Lost = ""
+		if perhaps {
+			r.Lost = fmt.Sprintf("perhaps records behind record %d: it is not known how far the log got", last)
+		}
+		return
 	}
-	return fmt.Sprintf("records %d to %d", from, to)
+	r.Lost = fmt.Sprintf("records %d to %d", last+1, reach)
+	if reach == last+1 {
+		r.Lost = fmt.Sprintf("record %d", reach)
+	}
+	r.Lost += " at least"
+	if readable > 0 {
+		r.Lost += fmt.Sprintf(", %d of them can still be read", readable)
+	}
 }
 
 // planCut is for a log that does not fit any good snapshot. It is cut where that
@@ -253,7 +262,7 @@ func (r *repair) planCut(err error) error {
 	if !errors.As(err, &damage) {
 		return fmt.Errorf("this cannot be repaired: %w", err)
 	}
-	r.found("%s, offset %d, after record %d: %s", path.Join(engine.WALDir, damage.Segment), damage.Offset, damage.After, damage.Reason)
+	r.found("%s: %s", path.Join(engine.WALDir, damage.Where()), damage.Reason)
 	r.planNext()
 	best, err := wal.Repair(r.logOptionsFor(r.newestLSN()), "")
 	switch {
@@ -280,13 +289,8 @@ func (r *repair) planCut(err error) error {
 
 // cutLost says what a cut of the log loses.
 func (r *repair) cutLost(report *wal.RepairReport) {
-	r.Lost, r.last = nil, report.LastLSN
-	if report.LostRecords > 0 {
-		r.lost("%s behind record %d of the log that could still be read", counted(report.LostRecords, "record"), report.LastLSN)
-	}
-	if reach := r.reach(); reach > report.LastLSN {
-		r.lost("%s: the store was safe that far", lostRecords(report.LastLSN+1, reach))
-	}
+	r.last = report.LastLSN
+	r.lost(r.last, max(r.reach(), report.LostLastLSN), report.LostRecords, report.Unreadable)
 }
 
 // planNext begins the manifest of a store whose log changes.
@@ -307,10 +311,10 @@ func (r *repair) planTake() {
 	}
 	r.next.LogID, r.next.FirstSegment, r.next.ReachLSN = 0, last+1, r.newestLSN()
 	if len(r.good) == 0 {
-		r.lost("all keys: no snapshot is left, and the log cannot be read from its first record on")
+		r.Lost = "all keys: no snapshot is left, and the log cannot be read from its first record on"
 		return
 	}
-	r.lost("everything behind record %d: the log cannot be read from there on", r.newestLSN())
+	r.Lost = fmt.Sprintf("all records behind record %d: the log cannot be read from there on", r.newestLSN())
 }
 
 // kept describes the store after the repair.

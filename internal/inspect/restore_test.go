@@ -32,6 +32,10 @@ func TestRestore(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, st.m.Snapshots[0].LastLSN, info.LastLSN)
 	requireGood(t, check(t, to, dir))
+	require.Equal(t, info.LastLSN, check(t, to, dir).Log.LastLSN)
+	report := stat(t, to, dir) // no log was begun yet
+	require.Equal(t, info.LastLSN, report.Log.LastLSN)
+	require.Equal(t, snapshotFile(info.ID)+" (50 keys, as of record 120), then 0 records of the log, up to record 120", report.Loads)
 	st.holds(t, to, info.LastLSN)
 	st.holdsMore(t, to)
 

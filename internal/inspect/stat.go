@@ -146,7 +146,7 @@ func (t *Target) statLog(r *StatReport) {
 	if err != nil {
 		r.Error = err.Error()
 	} else {
-		log.LastLSN = report.LastLSN
+		log.LastLSN = max(report.LastLSN, base) // there may be no log yet
 	}
 	log.Segments, log.Frames, log.LastT, log.TornTail = report.Segments, report.Frames, report.LastT, report.CutBytes
 	r.Log, r.Segments = &log, report.Files

@@ -71,6 +71,9 @@ func (l *lines) addManifest(m *engine.Manifest, inUse bool) {
 
 func (p *Problem) text() string {
 	where := p.File
+	if p.Line > 0 {
+		where = fmt.Sprintf("%s, line %d", p.File, p.Line)
+	}
 	if p.Offset >= 0 {
 		where = fmt.Sprintf("%s, offset %d", p.File, p.Offset)
 	}
