@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -96,12 +97,25 @@ func (osFS) SyncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
+// A reader that looks whether somebody holds the lock has it for a moment
+// (ReadOnly), so it is tried for a little longer than that.
+const (
+	lockTries = 20
+	lockPause = 5 * time.Millisecond
+)
+
 func (osFS) Lock(name string) (io.Closer, error) {
-	f, err := os.OpenFile(filepath.FromSlash(name), os.O_RDWR|os.O_CREATE, filePerm)
-	if err != nil {
-		return nil, err
+	for try := 1; ; try++ {
+		f, err := os.OpenFile(filepath.FromSlash(name), os.O_RDWR|os.O_CREATE, filePerm)
+		if err != nil {
+			return nil, err
+		}
+		lock, err := flock(f, name, unix.LOCK_EX)
+		if err == nil || try == lockTries || !errors.Is(err, ErrLocked) {
+			return lock, err
+		}
+		time.Sleep(lockPause)
 	}
-	return flock(f, name)
 }
 
 func (o *osFile) ReadAt(p []byte, off int64) (int, error)  { return o.f.ReadAt(p, off) }

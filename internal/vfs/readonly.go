@@ -14,7 +14,7 @@ import (
 
 // ReadOnly is the machine's file system for one who only looks: it needs no
 // right to write, and whatever would change something fails with EROFS. Lock
-// takes the lock of a file that is there already.
+// takes the lock of a file that is there already, beside others who only look.
 func ReadOnly() FS { return readOnlyFS{} }
 
 type readOnlyFS struct{ osFS }
@@ -38,13 +38,13 @@ func (readOnlyFS) Lock(name string) (io.Closer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return flock(f, name)
+	return flock(f, name, unix.LOCK_SH)
 }
 
 // flock takes the lock, or closes f. It belongs to the open file, so the
 // kernel frees it when the process dies, however it dies.
-func flock(f *os.File, name string) (io.Closer, error) {
-	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+func flock(f *os.File, name string, how int) (io.Closer, error) {
+	err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
 	if err == nil {
 		return f, nil
 	}

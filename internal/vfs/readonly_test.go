@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -63,7 +64,34 @@ func TestReadOnlyLock(t *testing.T) {
 	require.NoError(t, held.Close())
 	mine, err := ReadOnly().Lock(name)
 	require.NoError(t, err)
+	other, err := ReadOnly().Lock(name)
+	require.NoError(t, err, "readers do not see each other")
+	require.NoError(t, other.Close())
 	_, err = OS().Lock(name)
 	require.ErrorIs(t, err, ErrLocked)
 	require.NoError(t, mine.Close())
+}
+
+// Somebody who looks for a moment keeps no server from starting.
+func TestLockWaitsOutALook(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "lock")
+	first, err := OS().Lock(name)
+	require.NoError(t, err)
+	require.NoError(t, first.Close())
+	for range 20 {
+		look, err := ReadOnly().Lock(name)
+		require.NoError(t, err)
+		got := make(chan error)
+		go func() {
+			lock, err := OS().Lock(name)
+			if err == nil {
+				err = lock.Close()
+			}
+			got <- err
+		}()
+		time.Sleep(2 * time.Millisecond) // it has likely tried once by now
+		require.NoError(t, look.Close())
+		require.NoError(t, <-got)
+	}
 }
