@@ -88,6 +88,14 @@ func (r *recovery) load(ref SnapshotRef) (info snapshot.Info, err error) {
 		return info, err
 	}
 	defer f.Close() // only read from
+	size, err := f.Size()
+	if err != nil {
+		return info, err
+	}
+	if size != ref.SizeBytes {
+		return info, &snapshot.DamageError{File: name, Offset: min(size, ref.SizeBytes), Reason: fmt.Sprintf(
+			"the file has %d bytes, the manifest says %d", size, ref.SizeBytes)}
+	}
 	reader, err := snapshot.Open(f, name)
 	if err != nil {
 		return info, err
