@@ -262,6 +262,9 @@ func TestDumpSalvage(t *testing.T) {
 	require.Equal(t, want, salvage())
 	damage(t, fsys, path.Join(dir, engine.ManifestName), 20)
 	require.Equal(t, want, salvage(), "the manifest is not needed")
+	require.NoError(t, copyFile(fsys, path.Join(dir, places[0].Segment), fsys,
+		path.Join(dir, engine.WALDir, "wal-00000000000000ff.seg"), func(int64, int64) {}))
+	require.Equal(t, want, salvage(), "no record twice")
 	stop := errors.New("stop")
 	require.ErrorIs(t, Dump(target(fsys, dir), SourceSalvage, &Filter{DB: -1}, func(*Item) error { return stop }), stop)
 }

@@ -264,6 +264,9 @@ func TestRepair(t *testing.T) {
 			} else {
 				require.Len(t, manifestOf(t, fsys).Snapshots, max(b.snapshots, 1))
 			}
+			if names := st.segments(t, fsys); len(names) > 0 {
+				require.Equal(t, fmt.Sprintf("wal-%016x.seg", manifestOf(t, fsys).FirstSegment), names[0])
+			}
 			kept := b.kept(st)
 			if kept == 0 && !b.empty { // a segment is missing: as far as the one before it
 				require.Regexp(t, `log up to record \d+$`, done.Kept)
