@@ -40,7 +40,7 @@ type Item struct {
 // An error of show ends it. When something is damaged, all that comes before
 // was shown, and the error says where it is.
 func Dump(t *Target, source Source, f *Filter, show func(*Item) error) error {
-	dir, err := t.isDir()
+	dir, err := t.isStoreDir()
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -57,6 +58,25 @@ func (t *Target) isDir() (bool, error) {
 		return false, err
 	}
 	return false, f.Close()
+}
+
+// isStoreDir is isDir, with an error for a directory that is no data directory.
+func (t *Target) isStoreDir() (bool, error) {
+	names, err := t.FS.List(t.Path)
+	if err == nil && !isStore(names) {
+		return true, t.errNoStore()
+	}
+	return t.isDir()
+}
+
+// isStore says whether a directory with these names in it is a data directory.
+func isStore(names []string) bool {
+	return slices.Contains(names, engine.ManifestName) || slices.Contains(names, engine.WALDir) ||
+		slices.Contains(names, engine.SnapshotDir)
+}
+
+func (t *Target) errNoStore() error {
+	return fmt.Errorf("%s: there is neither a manifest nor a snapshot nor a log: this is no data directory", t.Path)
 }
 
 func (t *Target) progress(what string) func(done, total int64) {

@@ -80,8 +80,8 @@ func Repair(t *Target, o RepairOptions) (report *RepairReport, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if !slices.Contains(names, engine.ManifestName) && !slices.Contains(names, engine.WALDir) && !slices.Contains(names, engine.SnapshotDir) {
-		return nil, fmt.Errorf("%s: there is neither a manifest nor a snapshot nor a log: this is no data directory", t.Path)
+	if !isStore(names) {
+		return nil, t.errNoStore()
 	}
 	lock, err := t.FS.Lock(path.Join(t.Path, lockName))
 	if err != nil {

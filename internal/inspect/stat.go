@@ -54,7 +54,7 @@ type DiskStat struct {
 // Stat tells what a data directory or a snapshot file holds. What it cannot
 // read it says in the report. nowMilli is for ages.
 func Stat(t *Target, nowMilli int64) (*StatReport, error) {
-	dir, err := t.isDir()
+	dir, err := t.isStoreDir()
 	if err != nil {
 		return nil, err
 	}

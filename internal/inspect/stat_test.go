@@ -112,3 +112,13 @@ func TestStatOfALogAlone(t *testing.T) {
 	require.Len(t, r.Codes, len(codeNames))
 	require.Equal(t, wal.LSN(1), r.Log.FirstLSN)
 }
+
+// A directory of something else is told apart from an empty store.
+func TestNoDataDirectory(t *testing.T) {
+	fsys := vfs.NewMem()
+	require.NoError(t, fsys.MkdirAll("other/segments"))
+	target := &Target{FS: fsys, Path: "other"}
+	_, err := Stat(target, 0)
+	require.EqualError(t, err, "other: there is neither a manifest nor a snapshot nor a log: this is no data directory")
+	require.ErrorContains(t, Dump(target, SourceAll, &Filter{}, func(*Item) error { return nil }), "this is no data directory")
+}

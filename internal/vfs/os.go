@@ -32,7 +32,19 @@ func (osFS) Open(name string) (File, error) {
 }
 
 func (osFS) OpenRead(name string) (File, error) {
-	return openFile(name, os.O_RDONLY)
+	// O_NONBLOCK: opening a pipe would wait for somebody to write to it.
+	f, err := openFile(name, os.O_RDONLY|unix.O_NONBLOCK)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.(*osFile).f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: name, Err: errors.New("this is no regular file")}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 func (osFS) Create(name string) (File, error) {

@@ -51,6 +51,20 @@ func TestReadOnly(t *testing.T) {
 	require.Equal(t, "hello", string(content))
 }
 
+// What is no file is refused at once; a pipe would be waited for.
+func TestOpenReadWantsAFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	require.NoError(t, unix.Mkfifo(pipe, 0o600))
+	for _, name := range []string{dir, pipe, "/dev/zero"} {
+		for _, fsys := range []FS{OS(), ReadOnly()} {
+			_, err := fsys.OpenRead(name)
+			require.ErrorContains(t, err, "no regular file", name)
+		}
+	}
+}
+
 // Its lock is the same lock, but makes no file.
 func TestReadOnlyLock(t *testing.T) {
 	t.Parallel()
