@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -31,7 +30,7 @@ func runDisk(o options, all []contender) error {
 }
 
 func runDiskOf(o options, c contender) error {
-	dir, err := os.MkdirTemp("", "hapax-bench-")
+	dir, err := tempDir()
 	if err != nil {
 		return err
 	}

@@ -42,6 +42,7 @@ func main() {
 		o.reps, o.scale, o.keys = min(o.reps, 3), min(o.scale, 0.1), min(o.keys, 1_000_000)
 		o.minutes = min(o.minutes, 0.25)
 	}
+	leftovers.onInterrupt()
 	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)

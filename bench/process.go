@@ -30,7 +30,7 @@ type process struct {
 // startServer runs a contender with nothing on disk, or with every write synced
 // before its reply.
 func startServer(c contender, durable bool) (*process, error) {
-	dir, err := os.MkdirTemp("", "hapax-bench-")
+	dir, err := tempDir()
 	if err != nil {
 		return nil, err
 	}
@@ -56,6 +56,7 @@ func startIn(c contender, dir string, args ...string) (*process, error) {
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
+	leftovers.add(p.cmd.Process, dir)
 	go func() {
 		p.cmd.Wait()
 		close(p.done)

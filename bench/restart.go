@@ -38,12 +38,16 @@ const restarts = 3
 // runRestart fills a server, stops it in order, and takes the time from the
 // start of a process on its files to its first PONG.
 func runRestart(o options, all []contender) error {
-	if !strings.Contains("restart", o.only) {
-		return nil
-	}
-	fmt.Printf("\n## Restart with %d keys, files in the page cache, %d starts of each\n\n| | server | seconds | ratio | files MB | aim |\n|---|---|---|---|---|---|\n", o.keys, restarts)
+	head := false
 	for _, kind := range restartKinds {
 		for _, r := range memoryRows {
+			if !strings.Contains("restart from "+kind.name+", "+r.name, o.only) {
+				continue
+			}
+			if !head {
+				fmt.Printf("\n## Restart with %d keys, files in the page cache, %d starts of each\n\n| | server | seconds | ratio | files MB | aim |\n|---|---|---|---|---|---|\n", o.keys, restarts)
+				head = true
+			}
 			if err := runRestartRow(o, all, kind, r); err != nil {
 				return fmt.Errorf("restart from %s: %w", kind.name, err)
 			}
@@ -79,7 +83,7 @@ func runRestartRow(o options, all []contender, kind restartKind, r memoryRow) er
 
 // restartTimes returns the seconds of some starts, sorted.
 func restartTimes(c contender, kind restartKind, r memoryRow, keys int) (seconds []float64, megabytes int64, err error) {
-	dir, err := os.MkdirTemp("", "hapax-bench-")
+	dir, err := tempDir()
 	if err != nil {
 		return nil, 0, err
 	}
