@@ -114,7 +114,7 @@ func TestDamagedSnapshotFallsBackToTheOneBefore(t *testing.T) {
 	m := whole.manifest()
 	require.Len(t, m.Snapshots, 2)
 	newest := newestSnapshot(m)
-	for at := 0; int64(at) < m.Snapshots[0].SizeBytes; at += 1 + at%13 {
+	for at := 0; int64(at) < m.Snapshots[0].SizeBytes; at += 1 + at%29 {
 		w := whole.copied(t)
 		w.edit(newest, flip(at))
 		warned := &lines{}
