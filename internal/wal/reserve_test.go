@@ -2,7 +2,6 @@ package wal
 
 import (
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"strings"
@@ -338,7 +337,7 @@ func TestFullDiskBesideAppends(t *testing.T) {
 	require.NoError(t, l.Err())
 	require.Positive(t, accepted.Load())
 	require.NoError(t, l.Close())
-	t.Log(fmt.Sprintf("%d refused, %d accepted", refused.Load(), accepted.Load()))
+	t.Logf("%d refused, %d accepted", refused.Load(), accepted.Load())
 }
 
 func TestSpaceErrorSaysWhy(t *testing.T) {
