@@ -130,7 +130,7 @@ func TestEveryCrashPoint(t *testing.T) {
 	require.Len(t, files(t, whole.mem, "data/snapshot", snapshotSuffix), 2)
 	require.Greater(t, segments(t, whole.mem)[0], uint64(1), "old segments go")
 
-	for at := range points {
+	for at := 0; at < points; at += crashStride {
 		w := newWorld(t, seed)
 		w.fs.HaltAfter(at)
 		life(w)
@@ -161,7 +161,7 @@ func TestEveryCrashPointOfRecovery(t *testing.T) {
 	life(whole)
 	require.NoError(t, whole.err)
 	whole.leave()
-	for at := 3; at < whole.fs.Changes(); at += 9 {
+	for at := 3; at < whole.fs.Changes(); at += 9 * crashStride {
 		w := newWorld(t, seed)
 		w.fs.HaltAfter(at)
 		life(w)
@@ -200,7 +200,7 @@ func TestEveryFailedOperation(t *testing.T) {
 	whole.leave()
 	survived, failed := 0, 0
 	for _, failure := range []error{syscall.EIO, syscall.ENOSPC} {
-		for at := 1; at <= whole.fs.Changes(); at++ {
+		for at := 1; at <= whole.fs.Changes(); at += crashStride {
 			where := fmt.Sprintf("operation %d, %v", at, failure)
 			w := newWorld(t, seed)
 			w.fs.Inject(vfs.Fault{Op: vfs.OpChange, Nth: at, Err: failure})
