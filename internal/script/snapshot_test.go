@@ -24,7 +24,7 @@ func TestCrashBehindSnapshots(t *testing.T) {
 		if s.NoCrash != "" {
 			t.Skip("not with crashes: " + s.NoCrash)
 		}
-		for _, o := range []localOptions{{shards: 1}, {shards: 4, noLog: true}} {
+		for _, o := range under([]localOptions{{shards: 1}, {shards: 4, noLog: true}}) {
 			t.Run(nameOf(&o), func(t *testing.T) {
 				skipUnfit(t, s, &o)
 				target := startMemory(t, o)
@@ -51,7 +51,7 @@ func TestCrashBehindSnapshots(t *testing.T) {
 // what a power cut would leave; the script goes on undisturbed.
 func TestSnapshotsBetweenSteps(t *testing.T) {
 	forEachScript(t, func(t *testing.T, s *Script) {
-		for _, o := range []localOptions{{shards: 16}, {shards: 4, noLog: true}} {
+		for _, o := range under([]localOptions{{shards: 16}, {shards: 4, noLog: true}}) {
 			t.Run(nameOf(&o), func(t *testing.T) {
 				skipUnfit(t, s, &o)
 				target := startMemory(t, o)
@@ -153,4 +153,13 @@ func (m *memory) compare(fs *vfs.Mem) error {
 		return err
 	}
 	return e.Store.Check()
+}
+
+// under leaves only the first of all under the race detector: these tests run
+// on one goroutine, and take minutes there.
+func under(all []localOptions) []localOptions {
+	if raceEnabled {
+		return all[:1]
+	}
+	return all
 }
