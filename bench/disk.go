@@ -63,7 +63,7 @@ func runDiskOf(o options, c contender) error {
 		}
 		time.Sleep(time.Until(next))
 	}
-	rewrites, err := p.rewrites()
+	rewrites, err := p.infoField("persistence", "aof_rewrites")
 	if err != nil {
 		return err
 	}
@@ -71,12 +71,4 @@ func runDiskOf(o options, c contender) error {
 	fmt.Printf("| %s | %d | %d | %d | %d | %d | %s |\n", c.name, sets, sets*int64(keyBytes+valueBytes)>>20,
 		most>>20, sum/samples>>20, last>>20, rewrites)
 	return nil
-}
-
-// rewrites counts what made the log short again.
-func (p *process) rewrites() (string, error) {
-	if p.name == "hapax" {
-		return p.infoField("persistence", "rdb_saves")
-	}
-	return p.infoField("persistence", "aof_rewrites")
 }

@@ -145,7 +145,8 @@ func (k *killRun) cycle(n int) {
 	wg.Wait()
 	k.crashes++
 	k.told += k.acknowledged.Load()
-	k.snapshots += saver.finished
+	finished := s.snapshots()
+	k.snapshots += finished
 	if saver.running {
 		k.during++
 	}
@@ -158,7 +159,7 @@ func (k *killRun) cycle(n int) {
 	}
 	s = k.start()
 	k.check(s, n, killedMilli)
-	k.t.Logf("cycle %d: crashed after %d replies and %d snapshots", n, k.acknowledged.Load(), saver.finished)
+	k.t.Logf("cycle %d: crashed after %d replies and %d snapshots", n, k.acknowledged.Load(), finished)
 	// The next cycle finds the server as the last left it: killed at rest, or
 	// stopped in order.
 	if k.rnd.IntN(2) == 0 {
@@ -203,7 +204,7 @@ func (k *killRun) lastStart() {
 	k.check(s, -1, time.Now().UnixMilli())
 	c := dial(k.t, s)
 	waitFor(k.t, func() bool { return c.do("SAVE") == "+OK" }, "no SAVE succeeds") // one that started by itself is in the way
-	k.snapshots++
+	k.snapshots += s.snapshots()
 	k.crash(s, false)
 	k.crashes++
 	s = k.start()
