@@ -14,7 +14,7 @@ import (
 // ballast is what is there before the first crash and never touched: enough
 // that a snapshot and its load take a while.
 const (
-	ballastKeys  = 40_000
+	ballastKeys  = 15_000
 	ballastBatch = 500
 )
 

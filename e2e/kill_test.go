@@ -141,6 +141,7 @@ func (k *killRun) cycle(n int) {
 	case <-time.After(startTimeout):
 		k.t.Errorf("cycle %d: only %d of %d replies came", n, k.acknowledged.Load(), k.killAt)
 	}
+	k.awaitSnapshots(s)
 	k.crash(s, true)
 	wg.Wait()
 	k.crashes++
@@ -176,6 +177,15 @@ func (k *killRun) start() *server {
 	s := start(k.t, k.dir, k.args...)
 	k.readied = time.Since(began)
 	return s
+}
+
+// awaitSnapshots puts the crash behind none or some snapshots, or into one of
+// their last moments or first.
+func (k *killRun) awaitSnapshots(s *server) {
+	k.t.Helper()
+	n := k.rnd.Int64N(4)
+	waitFor(k.t, func() bool { return s.snapshots() >= n || s.ended() }, "no snapshot comes to its end")
+	time.Sleep(time.Duration(k.rnd.Int64N(int64(60 * time.Millisecond))))
 }
 
 // crashEarly ends a start at a random moment, most likely in the middle of its

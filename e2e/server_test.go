@@ -193,6 +193,16 @@ func (s *server) wait() int {
 	return s.exitCode()
 }
 
+// ended says whether the process has.
+func (s *server) ended() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
+	}
+}
+
 func (s *server) exitCode() int { return s.cmd.ProcessState.ExitCode() }
 
 // hapax runs the binary to its end, for --version and the like.
