@@ -52,6 +52,7 @@ func serverOptions(cfg *config.Config, store *store, log *logger, unixSocket str
 		Backlog:        int(cfg.Int("tcp-backlog")),
 		IOLoops:        int(cfg.Int("io-loops")),
 		Backend:        backends[cfg.Text("io-backend")],
+		NoURing:        cfg.Text("io-uring") == "no",
 		Version:        version,
 		ConfigFile:     cfg.File,
 		Config:         store,

@@ -173,6 +173,7 @@ func infoHapax(w *infoWriter, s *Stats) {
 	w.str("hapax_version", s.Version)
 	w.str("backend", s.Backend)
 	w.num("io_loops", int64(s.IOLoops))
+	w.flag("io_uring", s.URing)
 	w.num("shards", int64(s.Shards))
 	w.num("databases", int64(s.Databases))
 	infoLog(w, s)

@@ -145,6 +145,7 @@ type Stats struct {
 	ServerTimeMicro, StartMilli, UptimeSec                                       int64
 	Hz                                                                           int
 	Backend                                                                      string // "epoll" or "goroutine"
+	URing                                                                        bool   // many sockets a system call
 
 	Clients, BlockedClients, MaxClients, MaxInput, MaxOutput int64
 

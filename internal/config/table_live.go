@@ -114,6 +114,7 @@ func engineGroup() *group {
 		rows: []directive{
 			number("io-loops", "1", 1, 64, "Event loops. One is best on a small machine; it never changes what clients see.").immutable(),
 			choice("io-backend", "auto", "How connections are served: `epoll` loops, a `goroutine` for each, or `auto`, which is epoll where the system has it.", "auto", "epoll", "goroutine").immutable(),
+			choice("io-uring", "auto", "Read and write many sockets with one system call: `auto` where the system has it (Linux 5.19, not forbidden by a container's profile), or `no`.", "auto", "no").immutable(),
 			number("shards", "16", 1, 256, "Parts of the keyspace with a lock each, rounded to a power of two.").immutable(),
 			yesNo("clock-follow-wall", "no", "Setting it to `yes` at run time makes server time follow a forward step of the system's clock at once; it reads `no` again afterwards. Otherwise such a step is followed gradually, so that no key expires early because somebody set the clock."),
 		},

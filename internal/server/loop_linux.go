@@ -23,6 +23,9 @@ type loop struct {
 	conns  []*conn // by descriptor
 	accept []*acceptor
 	shared []byte // what is read from sockets; arguments borrow from it
+	calls  *socketCalls
+
+	readable []*conn // to be read from in this round
 
 	dirty   []*conn // touched in this round
 	later   []*conn // of those, what waits for this round's commit
@@ -115,6 +118,7 @@ func (l *loop) round(events []netpoll.Event) {
 	for i := range events {
 		l.handle(&events[i])
 	}
+	l.readAll()
 	l.runReady()
 	l.endBlocks()
 	l.tick()
@@ -178,7 +182,7 @@ func (l *loop) handle(e *netpoll.Event) {
 	switch {
 	case c.isReady && !e.Down: // what it sent before comes first
 	case e.Readable && c.stop == running && !c.eof:
-		l.read(c)
+		l.readable = append(l.readable, c)
 	case e.Down || e.HalfDown && c.stop == stopBlocked:
 		l.close(c)
 	case e.Readable || e.HalfDown:

@@ -27,8 +27,13 @@ func newLoops(s *Server) (backend, error) {
 			return nil, err
 		}
 		poll.Eager = s.opts.IOLoops < runtime.GOMAXPROCS(0)
+		calls, err := newSocketCalls(!s.opts.NoURing)
+		if err != nil {
+			s.logf(LevelNotice, "Sockets are read and written one by one: %v", err)
+		}
+		s.batched.Store(calls.Vector != nil)
 		l := &loop{
-			srv: s, all: a, poll: poll,
+			srv: s, all: a, poll: poll, calls: calls,
 			ex:     s.newExecutor(pathLoop),
 			shared: make([]byte, readBytes),
 			done:   make(chan struct{}),
@@ -111,6 +116,7 @@ func (a *loops) closePollers() {
 	a.closed = true
 	for _, l := range a.list {
 		l.poll.Close()
+		l.calls.close()
 	}
 }
 

@@ -18,6 +18,7 @@ type Options struct {
 	Backlog        int
 	IOLoops        int
 	Backend        string // "", "epoll", "goroutine"
+	NoURing        bool   // read and write sockets one by one
 	Version        string
 	ConfigFile     string
 	Config         ConfigStore // nil: CONFIG GET answers nothing

@@ -61,6 +61,7 @@ type Server struct {
 	failure  atomic.Pointer[failure] // set once; then no reply leaves (I8)
 	failed   chan struct{}           // closed with it
 	stopping atomic.Bool
+	batched  atomic.Bool   // sockets are read and written many at a time
 	sealed   atomic.Bool   // the last snapshot was taken: nothing runs any more
 	stop     chan struct{} // one token: somebody asked for an orderly stop
 	signals  atomic.Int64  // counts what blocked clients may wait for, but for the log

@@ -65,31 +65,29 @@ func (l *loop) collectPending(durable wal.LSN) {
 // flushDirty writes what may leave and sorts out what waits for the log.
 func (l *loop) flushDirty() {
 	l.later = l.later[:0]
-	for i := 0; i < len(l.dirty); i++ {
-		c := l.dirty[i]
-		if c.closed {
-			continue
+	for rest := l.dirty; len(rest) > 0; {
+		n, durable := l.flushSome(rest)
+		for _, c := range rest[:n] {
+			if !c.closed && c.waitsForLog(durable) {
+				l.later = append(l.later, c)
+			}
 		}
-		durable := l.srv.eng.Durable()
-		l.flush(c)
-		if !c.closed && c.waitsForLog(durable) {
-			l.later = append(l.later, c)
-		}
+		rest = rest[n:]
 	}
 }
 
 // flushLater writes what waited for this round's commit.
 func (l *loop) flushLater() {
 	kept := l.later[:0]
-	for _, c := range l.later {
-		if c.closed {
-			continue
+	for rest := l.later; len(rest) > 0; {
+		n, _ := l.flushSome(rest)
+		for _, c := range rest[:n] {
+			l.ex.tally.groupedReplies++
+			if !c.closed && c.waitsForLog(l.srv.eng.Durable()) {
+				kept = append(kept, c)
+			}
 		}
-		l.ex.tally.groupedReplies++
-		l.flush(c)
-		if !c.closed && c.waitsForLog(l.srv.eng.Durable()) {
-			kept = append(kept, c)
-		}
+		rest = rest[n:]
 	}
 	l.later = kept
 }

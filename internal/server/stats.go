@@ -41,7 +41,7 @@ func (s *Server) statsServer(st *command.Stats, ex *executor) {
 	st.ClockOffsetMilli = s.eng.Clock.OffsetMilli()
 	st.Backend = "memory"
 	if b := s.backend.Load(); b != nil {
-		st.Backend = (*b).name()
+		st.Backend, st.URing = (*b).name(), s.batched.Load()
 		st.SyncPlace, st.ParkedClients = (*b).syncPlace(), (*b).parked()
 	}
 	st.Loading = s.eng.Loading()
