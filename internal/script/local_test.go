@@ -23,6 +23,7 @@ type localOptions struct {
 	shards      int
 	loops       int
 	backend     string
+	plain       bool // a system call for each read and write
 	systemClock bool // real time in place of time moved by @clock
 	inline      bool // no goroutines: snapshots go on when the test steps them
 	noLog       bool // appendonly no: only snapshots are on disk
@@ -58,7 +59,7 @@ func (l *local) open() {
 	srv, err := server.New(server.Options{
 		Binds:   []string{"127.0.0.1"},
 		IOLoops: max(l.o.loops, 1),
-		Backend: l.o.backend,
+		Backend: l.o.backend, NoURing: l.o.plain,
 		Version: "test",
 		Config:  &settings{l: l},
 		Logf:    func(_ server.Level, format string, args ...any) { l.t.Logf(format, args...) },

@@ -60,9 +60,10 @@ func TestTCP(t *testing.T) {
 		for _, o := range []localOptions{
 			{shards: 4, loops: 1, backend: "epoll"},
 			{shards: 4, loops: 4, backend: "epoll"},
+			{shards: 4, loops: 1, backend: "epoll", plain: true},
 			{shards: 4, loops: 1, backend: "goroutine"},
 		} {
-			t.Run(fmt.Sprintf("%s%d", o.backend, o.loops), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s%d-plain=%v", o.backend, o.loops, o.plain), func(t *testing.T) {
 				if o.backend == "epoll" && runtime.GOOS != "linux" {
 					t.Skip("epoll is Linux's")
 				}

@@ -22,6 +22,9 @@ import (
 
 // variant is a way to carry connections. Every promise of the server holds in
 // each of them.
+// plain is epoll with a system call for each read and write.
+const plain = "plain"
+
 type variant struct {
 	backend string
 	loops   int
@@ -33,7 +36,7 @@ func variants() []variant {
 	if !loopsAvailable {
 		return []variant{{"goroutine", 1}}
 	}
-	return []variant{{"epoll", 1}, {"epoll", 4}, {"goroutine", 1}}
+	return []variant{{"epoll", 1}, {"epoll", 4}, {plain, 1}, {"goroutine", 1}}
 }
 
 // everywhere runs a test on a fresh server of each variant.
@@ -134,6 +137,9 @@ func serve(t *testing.T, v variant, change ...func(s *setup)) *lab {
 	l := newLab(t, append([]func(s *setup){func(s *setup) {
 		s.realTime = true
 		s.options.Backend, s.options.IOLoops = v.backend, v.loops
+		if v.backend == plain {
+			s.options.Backend, s.options.NoURing = "epoll", true
+		}
 	}}, change...)...)
 	l.start()
 	return l
