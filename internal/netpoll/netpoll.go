@@ -1,5 +1,8 @@
-// Package netpoll tells which sockets can be read or written. Level triggered:
+// Package netpoll tells which sockets can be read or written, and does it for
+// many at a time. Level triggered:
 // what is not taken is reported again, so nothing is lost by stopping early.
+//
+// A Vector reads from or writes to many sockets with one system call.
 //
 // A Poller belongs to one goroutine; only Wake may be called from others. It
 // never reads, writes or closes a descriptor it was given. Where the system

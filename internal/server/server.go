@@ -19,10 +19,10 @@
 // A round of a loop, the one place where order matters:
 //
 //  1. wait for sockets; read the clock once (T of everything in the round);
-//  2. read each ready connection into the shared buffer, parse and run it;
+//  2. read the ready connections, many with one system call, parse and run;
 //  3. write replies that observed nothing undurable;
 //  4. commit, here or on the syncer thread, whichever is faster at present;
-//  5. write the replies that waited for it;
+//  5. write the replies that waited for it, likewise;
 //  6. publish counters, close what is to be closed.
 package server
 
