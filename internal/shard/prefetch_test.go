@@ -3,6 +3,7 @@ package shard
 import (
 	"fmt"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 )
@@ -43,9 +44,9 @@ func TestPrefetchBelievesNothing(t *testing.T) {
 	rec.word = was
 }
 
-// Keys below several levels of nodes are found with a prefetch before them as
-// without.
-func TestPrefetchOfMany(t *testing.T) {
+// Each stage finds what the lookup will need, also below several levels of
+// nodes.
+func TestPrefetchStages(t *testing.T) {
 	s, l := newTestStore(t, 2, 1)
 	l.keep = false
 	tx := s.NewTx()
@@ -54,15 +55,63 @@ func TestPrefetchOfMany(t *testing.T) {
 		set(t, tx, start, fmt.Sprintf("{tag}%d", i), "v", 0)
 		keys = append(keys, MakeKey(fmt.Appendf(nil, "{tag}%d", i)))
 	}
-	tx.sink = 0
 	tx.Prefetch(0, keys)
-	require.NotZero(t, tx.sink, "nothing was loaded")
+	there, first := 0, 0
 	for i := range keys {
-		b := s.hint(0, &keys[i]).b
+		k := keys[i : i+1]
+		var at lines
+		var homes [prefetchKeys]home
+		require.Equal(t, 1, s.slotRecords(0, k, &at))
+		record := at[0]
+		require.Equal(t, 1, s.homeBuckets(0, k, &at, &homes))
+		bucket := at[0]
+		found := entries(&at, homes[:1])
+
+		tx.Begin(start, 0)
+		tx.LockKeys(k)
+		require.True(t, tx.locate(&k[0]))
+		require.Equal(t, unsafe.Pointer(tx.rec), record)
+		require.Equal(t, bucketAt(tx.at.segment, tx.at.home), bucket)
+		if c := &tx.at; c.bucket == c.home {
+			there++
+			require.Equal(t, 1, found)
+			if c.index == firstCell(matches(bucket, homes[0].tag)) {
+				first++
+				require.Equal(t, c.e, at[0])
+			}
+		}
+		tx.End()
+	}
+	require.Greater(t, first, there*3/4, "a bucket's tags rarely say which entry it is")
+	require.Greater(t, there, len(keys)/2)
+}
+
+// A batch is a list of its own: what keys lack does not move the others.
+func TestPrefetchLeavesOutWhatIsNotThere(t *testing.T) {
+	s, _ := newTestStore(t, 4, 1)
+	tx := s.NewTx()
+	var keys []Key
+	for i := range prefetchKeys {
+		name := fmt.Sprintf("k%d", i)
+		if i%3 == 0 {
+			set(t, tx, start, name, "v", 0)
+		}
+		keys = append(keys, MakeKey([]byte(name)))
+	}
+	var at lines
+	var homes [prefetchKeys]home
+	n := s.homeBuckets(0, keys, &at, &homes)
+	n = entries(&at, homes[:n])
+	for i := 0; i < len(keys); i += 3 {
 		tx.Begin(start, 0)
 		tx.LockKeys(keys[i : i+1])
 		require.True(t, tx.locate(&keys[i]))
-		require.Equal(t, bucketAt(tx.at.segment, tx.at.home), b)
+		if tx.at.bucket == tx.at.home {
+			require.Contains(t, at[:n], tx.at.e)
+		}
 		tx.End()
+	}
+	for _, p := range at[:n] {
+		require.NotNil(t, p)
 	}
 }

@@ -43,7 +43,6 @@ type Tx struct {
 	op      op.Op
 	limbo   []limbo     // to be freed when the shards are unlocked
 	flushed []*keyspace // likewise
-	sink    uint64      // keeps what Prefetch loads
 }
 
 // limbo is an entry that is out of the index while its bytes may still be
