@@ -184,29 +184,3 @@ func eligibleNames(path execPath) []string {
 	walk(command.All())
 	return names
 }
-
-func TestPlaceOfTheSync(t *testing.T) {
-	auto := &Tunables{SyncPlace: "auto", SyncThresholdMicro: 300}
-	var p placeChooser
-	require.True(t, p.inLoop(auto, 0))
-	require.True(t, p.inLoop(auto, 370), "a little over changes nothing")
-	require.False(t, p.inLoop(auto, 380))
-	require.False(t, p.inLoop(auto, 290), "a little under neither")
-	require.True(t, p.inLoop(auto, 220))
-
-	require.False(t, p.inLoop(auto, 800))
-	inLoop := 0
-	for range 10 * probeRounds {
-		if p.inLoop(auto, 800) {
-			inLoop++
-		}
-	}
-	require.Equal(t, 10, inLoop, "one commit in probeRounds looks whether the disk is fast again")
-	for range 10 * probeRounds {
-		require.False(t, p.inLoop(auto, 5000), "a slow disk is not probed: it would stall every reader")
-	}
-
-	require.True(t, p.inLoop(&Tunables{SyncPlace: "loop"}, 5000))
-	require.False(t, p.inLoop(&Tunables{SyncPlace: "syncer"}, 1))
-	require.True(t, p.inLoop(&Tunables{Fsync: wal.EverySec, SyncThresholdMicro: 300}, 5000), "there is no sync to wait for")
-}

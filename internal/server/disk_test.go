@@ -144,23 +144,3 @@ func TestSyncerKeepsOrder(t *testing.T) {
 		require.Equal(t, l.eng.Last(), l.eng.Durable())
 	})
 }
-
-// In auto the place follows the measured latency, and comes back.
-func TestAutoPlaceFollowsTheDisk(t *testing.T) {
-	if !loopsAvailable {
-		t.Skip("needs the epoll loop")
-	}
-	t.Parallel()
-	l := serve(t, variant{"epoll", 1}, tuned(func(t *Tunables) { t.SyncPlace, t.SyncThresholdMicro = "auto", 1<<40 }))
-	p := l.dial()
-	write := func() string {
-		require.Equal(t, "+OK", p.do("SET", "a", "1"))
-		return (*l.srv.backend.Load()).syncPlace()
-	}
-	require.Equal(t, "loop", write())
-	l.srv.Retune(Tunables{SyncPlace: "auto", SyncThresholdMicro: 1}) // any disk is slower
-	eventually(t, "syncer", func() bool { return write() == "syncer" })
-	require.Contains(t, p.do("INFO", "hapax"), "syncer")
-	l.srv.Retune(Tunables{SyncPlace: "auto", SyncThresholdMicro: 1 << 40})
-	eventually(t, "loop", func() bool { return write() == "loop" })
-}

@@ -58,6 +58,8 @@ type conn struct {
 	loop *loop
 	has  netpoll.Interest // what the poller watches for
 
+	commit uint32 // the last one it waited for, or was a bystander of (placeChooser)
+
 	isDirty, isReady, isPending, isListed bool // member of the loop's list
 
 	full   bool // the socket took no more; its poller tells when it does
@@ -129,7 +131,7 @@ func (l *loop) round(events []netpoll.Event) {
 
 // patience is how long the loop may wait for sockets, in milliseconds.
 func (l *loop) patience() int {
-	if len(l.ready) > 0 {
+	if len(l.ready) > 0 || l.place.behind { // who has spoken by now was stalled
 		return 0
 	}
 	// Since the clock was read the round has taken a while; a tick that comes

@@ -13,25 +13,35 @@ func (l *loop) settle() {
 	}
 	eng := l.srv.eng
 	durable := eng.Durable()
+	spoke, parked := len(l.dirty), len(l.pending) > 0
 	l.collectPending(durable)
-	l.flushDirty()
+	l.flushDirty(spoke, parked || l.place.behind)
+	if l.place.behind {
+		l.place.ended()
+	}
 	target := l.ex.observed
 	for _, c := range l.later {
 		target = max(target, c.need)
 	}
 	if log := eng.Log(); log != nil && target > durable {
-		inLoop := l.place.inLoop(l.ex.tun, log.SyncLatencyMicro())
+		latency := log.SyncLatencyMicro()
+		inLoop := l.place.inLoop(l.ex.tun, latency)
 		if !inLoop && log.BufferBytes() > maxUnwritten {
 			inLoop = true // the disk is far behind: nobody goes on until it caught up (I12)
 		}
 		l.inLoop.Store(inLoop)
 		l.ex.tally.groupCommits++
 		if inLoop {
+			l.place.began()
+			for _, c := range l.later {
+				c.commit = l.place.commit
+			}
 			if err := log.Commit(target); err != nil {
 				l.srv.fail(err)
 				return
 			}
 			l.flushLater()
+			l.place.behind = l.place.counts(l.ex.tun, latency)
 		}
 		l.park()
 		if !inLoop {
@@ -51,6 +61,8 @@ func (l *loop) collectPending(durable wal.LSN) {
 		return
 	}
 	l.pendingAt = durable
+	l.place.ended()
+	l.place.began()
 	for _, c := range l.pending {
 		c.isPending = false
 		if !c.closed {
@@ -62,17 +74,23 @@ func (l *loop) collectPending(durable wal.LSN) {
 	l.pending = l.pending[:0]
 }
 
-// flushDirty writes what may leave and sorts out what waits for the log.
-func (l *loop) flushDirty() {
+// flushDirty writes what may leave and sorts out what waits for the log. The
+// first spoke of dirty said something in this round; beside says that a commit
+// was under way then.
+func (l *loop) flushDirty(spoke int, beside bool) {
 	l.later = l.later[:0]
 	for rest := l.dirty; len(rest) > 0; {
 		n, durable := l.flushSome(rest)
-		for _, c := range rest[:n] {
-			if !c.closed && c.waitsForLog(durable) {
+		for i, c := range rest[:n] {
+			switch {
+			case c.closed:
+			case c.waitsForLog(durable):
 				l.later = append(l.later, c)
+			case beside && i < spoke:
+				c.commit = l.place.saw(c.commit)
 			}
 		}
-		rest = rest[n:]
+		rest, spoke = rest[n:], spoke-n
 	}
 }
 
