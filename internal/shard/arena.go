@@ -20,15 +20,18 @@ const (
 
 	maxBlockBytes = 4096
 	maxBlockUnits = maxBlockBytes / unitBytes
-	warmSlabs     = 16 // free slabs of an arena whose pages are kept
+	warmSlabs     = 16 // free slabs of an arena whose pages are kept, at most, and
+	warmShare     = 64 // one for so many slabs in use
 	eagerSlabs    = 16 // new slabs whose pages recovery brings in together
+
+	leaving = ^uint32(0) // prev of a slab that compaction empties: it is in no list
 )
 
 // slab is 64 KiB of blocks of one size. Free blocks form a list through their
 // first two bytes; blocks never used lie behind bump, untouched, so that a new
 // slab costs no resident memory.
 type slab struct {
-	next, prev uint32 // in the list of its size's slabs with room, or of free slabs; number+1
+	next, prev uint32 // in the list of its size's slabs with room, or of free slabs; number+1, or leaving
 	units      uint16 // size of a block; 0 when the slab is free
 	live       uint16
 	free       uint16 // unit offset of the first free block, +1
@@ -46,6 +49,7 @@ type arena struct {
 	warm    uint32                    // free slabs with their pages, +1
 	cold    uint32                    // free slabs whose pages were given back, +1
 	nWarm   int
+	nLeave  int    // slabs that are leaving
 	fresh   uint32 // first slab never used
 	end     uint32 // end of the last chunk's slabs
 	pool    *pool
@@ -101,6 +105,13 @@ func (a *arena) release(r ref) {
 	*(*uint16)(a.at(r)) = s.free
 	s.free = uint16(uint32(r)&(slabUnits-1)) + 1
 	s.live--
+	if s.prev == leaving {
+		if s.live == 0 {
+			a.nLeave--
+			a.freeSlab(id)
+		}
+		return
+	}
 	if wasFull {
 		a.link(&a.partial[s.units], id)
 	}
@@ -167,13 +178,28 @@ func (a *arena) newSlab(units int) uint32 {
 
 // freeSlab keeps a few empty slabs and gives the pages of others back.
 func (a *arena) freeSlab(id uint32) {
-	s := a.slab(id)
-	s.units = 0
-	if a.nWarm < warmSlabs {
+	a.slab(id).units = 0
+	limit := min(warmSlabs, 1+int(a.held/slabBytes)/warmShare)
+	if a.nWarm < limit {
 		a.nWarm++
 		a.link(&a.warm, id)
 		return
 	}
+	a.cool(id)
+	if a.nWarm > limit { // the arena shrinks
+		a.coolWarm()
+	}
+}
+
+// coolWarm gives the pages of one empty slab back.
+func (a *arena) coolWarm() {
+	id := a.warm - 1
+	a.unlink(&a.warm, id)
+	a.nWarm--
+	a.cool(id)
+}
+
+func (a *arena) cool(id uint32) {
 	releaseMemory(a.at(ref(id<<slabShift)), slabBytes)
 	a.hold(-slabBytes)
 	a.link(&a.cold, id)

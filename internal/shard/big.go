@@ -27,8 +27,12 @@ const (
 
 	bigFree     = 1 // flags in the low bits of a header
 	bigPrevFree = 2
+	bigUnlisted = 4 // free, but in no list: its chunk is being emptied
 
-	bigSlackBytes = 4 << 20 // free memory that keeps its pages
+	bigSlackBytes = 4 << 20 // free memory that keeps its pages, or
+	bigSlackShare = 8       // this part of what is in use
+
+	fitTries = 16 // blocks of leaving chunks that one fit passes over
 )
 
 // bigArena allocates blocks above what arena does, rounded up to 64 bytes. It
@@ -50,16 +54,23 @@ type bigArena struct {
 	live   int64 // bytes of blocks in use, solos not counted
 	dirty  int64 // bytes of free blocks that may hold pages
 	empty  int   // chunks that are one free block
+	nLeave int   // chunks that are leaving
 	next   int64 // size of the next chunk
 	pool   *pool
 	c      *counters
-	held   int64
+	held   int64 // its part of c.mappedBytes: live, dirty and solos
+
+	settled int64 // dirty bytes that compaction could not get hold of
 }
 
 type bigChunk struct {
 	base      unsafe.Pointer
 	sizeBytes int64
 	solo      bool
+	leaving   bool  // compaction empties it: what is free in it is not handed out
+	blocks    int   // in use, as live and dirty of this chunk alone
+	live      int64 // bytes
+	dirty     int64
 }
 
 func (a *bigArena) at(h handle) unsafe.Pointer {
@@ -95,9 +106,21 @@ func (a *bigArena) alloc(n int) (handle, bool) {
 	return h, true
 }
 
-// fit finds a free block of at least size: the first of a list all of whose
-// blocks are large enough.
+// fit finds a free block of at least size. Those of leaving chunks leave their
+// lists when it meets them, a few at a time.
 func (a *bigArena) fit(size int64) handle {
+	for tries := 0; ; tries++ {
+		h := a.first(size)
+		if h == 0 || !a.chunks[h>>handleShift].leaving || tries == fitTries {
+			return h
+		}
+		a.remove(h)
+		*a.word(h, 0) |= bigUnlisted
+	}
+}
+
+// first is the first block of a list all of whose blocks have at least size.
+func (a *bigArena) first(size int64) handle {
 	size += 1<<(bits.Len64(uint64(size))-1-bigStepsLog) - 1
 	level, step := bigClass(size)
 	if level < bigLevels {
@@ -126,10 +149,9 @@ func (a *bigArena) take(h handle, size int64) {
 	if a.isWholeChunk(h, whole) {
 		a.empty--
 	}
-	a.dirty -= dirty
+	restDirty := int64(0)
 	if rest := whole - size; rest >= bigMin {
-		restDirty := min(dirty, rest)
-		a.dirty += restDirty
+		restDirty = min(dirty, rest)
 		*a.word(h, 0) = uint64(size)
 		a.insert(h+handle(size), rest, restDirty)
 	} else {
@@ -137,7 +159,20 @@ func (a *bigArena) take(h handle, size int64) {
 		*a.word(h, 0) = uint64(size)
 		*a.word(h+handle(size), 0) &^= bigPrevFree
 	}
-	a.live += size
+	a.count(h, 1, size, restDirty-dirty)
+}
+
+// count notes how much more is in use, and free with pages, in h's chunk.
+func (a *bigArena) count(h handle, blocks int, live, dirty int64) {
+	c := &a.chunks[h>>handleShift]
+	c.blocks += blocks
+	c.live += live
+	c.dirty += dirty
+	a.live += live
+	a.dirty += dirty
+	if live+dirty != 0 {
+		a.hold(live + dirty)
+	}
 }
 
 // release frees block h and gives pages back when many are free.
@@ -148,8 +183,7 @@ func (a *bigArena) release(h handle) {
 		return
 	}
 	size := a.size(h)
-	a.live -= size
-	a.dirty += size
+	a.count(h, -1, -size, size)
 	dirty := size
 	if next := h + handle(size); *a.word(next, 0)&bigFree != 0 {
 		dirty += int64(*a.word(next, 3))
@@ -163,39 +197,51 @@ func (a *bigArena) release(h handle) {
 		size += prevSize
 		a.remove(h)
 	}
-	if a.dirty > max(bigSlackBytes, a.live/8) && dirty >= slabBytes {
-		a.dirty -= dirty
+	if a.dirty > max(bigSlackBytes, a.live/bigSlackShare) && dirty >= slabBytes {
+		a.count(h, 0, 0, -dirty)
 		dirty = 0
 		releaseMemory(unsafe.Add(a.at(h), 4*8), size-5*8)
 	}
 	a.insert(h, size, dirty)
 	if a.isWholeChunk(h, size) {
-		if a.empty++; a.empty > 1 {
-			a.unmapChunk(h, dirty)
+		if a.empty++; a.empty > 1 || a.chunks[number].leaving {
+			a.dropEmpty(h, dirty)
 		}
 	}
 }
 
-// insert puts a free block into its list and marks it at both ends.
+// insert marks a free block at both ends and puts it into its list.
 func (a *bigArena) insert(h handle, size, dirty int64) {
+	*a.word(h, 0) = uint64(size) | bigFree | bigUnlisted
+	*a.word(h, 3) = uint64(dirty)
+	end := h + handle(size)
+	*(*uint64)(unsafe.Add(a.at(end), -8)) = uint64(size)
+	*a.word(end, 0) |= bigPrevFree
+	if !a.chunks[h>>handleShift].leaving {
+		a.list(h, size)
+	}
+}
+
+// list puts an unlisted free block into its list.
+func (a *bigArena) list(h handle, size int64) {
 	level, step := bigClass(size)
 	head := &a.heads[level][step]
-	*a.word(h, 0) = uint64(size) | bigFree
+	*a.word(h, 0) &^= bigUnlisted
 	*a.word(h, 1) = uint64(*head)
 	*a.word(h, 2) = 0
-	*a.word(h, 3) = uint64(dirty)
 	if *head != 0 {
 		*a.word(*head, 2) = uint64(h)
 	}
 	*head = h
 	a.levels |= 1 << level
 	a.steps[level] |= 1 << step
-	end := h + handle(size)
-	*(*uint64)(unsafe.Add(a.at(end), -8)) = uint64(size)
-	*a.word(end, 0) |= bigPrevFree
 }
 
+// remove takes a free block out of its list, if it is in one.
 func (a *bigArena) remove(h handle) {
+	if *a.word(h, 0)&bigUnlisted != 0 {
+		return
+	}
 	next, prev := handle(*a.word(h, 1)), handle(*a.word(h, 2))
 	if next != 0 {
 		*a.word(next, 2) = uint64(prev)
@@ -227,6 +273,7 @@ func (a *bigArena) grow(blockBytes int64) bool {
 	for size < 2*blockBytes {
 		size *= 2
 	}
+	a.pool.drain(size)
 	base := a.pool.mapper(size)
 	if base == nil {
 		return false
@@ -249,7 +296,6 @@ func (a *bigArena) addChunk(c bigChunk) handle {
 	} else {
 		a.chunks = append(a.chunks, c)
 	}
-	a.hold(c.sizeBytes)
 	return handle(number)<<handleShift | bigFirst
 }
 
@@ -257,17 +303,20 @@ func (a *bigArena) dropChunk(number uint32) bigChunk {
 	c := a.chunks[number]
 	a.chunks[number] = bigChunk{}
 	a.unused = append(a.unused, number)
-	a.hold(-c.sizeBytes)
 	return c
 }
 
-// unmapChunk unmaps the chunk that is the one free block h.
-func (a *bigArena) unmapChunk(h handle, dirty int64) {
+// dropEmpty lets go of the chunk that is the one free block h. The pool unmaps
+// it: 64 MiB at once would take milliseconds.
+func (a *bigArena) dropEmpty(h handle, dirty int64) {
 	a.remove(h)
-	a.dirty -= dirty
+	a.count(h, 0, 0, -dirty)
 	a.empty--
 	c := a.dropChunk(uint32(h >> handleShift))
-	unmapMemory(c.base, c.sizeBytes)
+	if c.leaving {
+		a.nLeave--
+	}
+	a.pool.doom(c.base, c.sizeBytes)
 }
 
 // allocSolo maps a block by itself.
@@ -282,6 +331,7 @@ func (a *bigArena) allocSolo(size int64) (handle, bool) {
 		return 0, false
 	}
 	a.solos++
+	a.hold(size)
 	h := a.addChunk(bigChunk{base: base, sizeBytes: size, solo: true})
 	*a.word(h, 0) = uint64(size - bigGrain)
 	return h, true
@@ -291,6 +341,7 @@ func (a *bigArena) allocSolo(size int64) (handle, bool) {
 func (a *bigArena) releaseSolo(number uint32) {
 	a.solos--
 	c := a.dropChunk(number)
+	a.hold(-c.sizeBytes)
 	a.pool.doom(c.base, c.sizeBytes)
 }
 

@@ -207,13 +207,20 @@ func bigOf(ks *keyspace, e unsafe.Pointer) (handles []handle) {
 
 func (a *audit) block(r ref) { a.blocks[uint32(r)>>slabShift]++ }
 
-// arena checks that every slab has as many blocks in use as were met.
+// arena checks that every slab has as many blocks in use as were met, and that
+// those with room are in lists, or leaving.
 func (a *audit) arena() error {
 	ar := &a.ks.arena
+	leave, room := 0, 0
 	for chunk := range ar.slabs {
 		for i := range ar.slabs[chunk] {
 			id := uint32(chunk*chunkSlabs + i)
 			s := &ar.slabs[chunk][i]
+			if s.prev == leaving {
+				leave++
+			} else if s.units != 0 && !s.full() {
+				room++
+			}
 			if int(s.live) != a.blocks[id] {
 				return fmt.Errorf("slab %d of %d-byte blocks counts %d in use, %d are", id, int(s.units)*unitBytes, s.live, a.blocks[id])
 			}
@@ -233,55 +240,111 @@ func (a *audit) arena() error {
 			}
 		}
 	}
+	listed := 0
+	for units := range ar.partial {
+		for id := ar.partial[units]; id != 0; id = ar.slab(id - 1).next {
+			if s := ar.slab(id - 1); int(s.units) != units || s.full() {
+				return fmt.Errorf("slab %d of %d-byte blocks is listed among those of %d with room", id-1, int(s.units)*unitBytes, units*unitBytes)
+			}
+			listed++
+		}
+	}
+	if listed != room || leave != ar.nLeave {
+		return fmt.Errorf("%d slabs with room are listed, %d there are; %d are leaving, %d counted", listed, room, leave, ar.nLeave)
+	}
 	return nil
 }
 
 // bigBlocks walks the chunks from block to block.
 func (a *audit) bigBlocks() error {
 	ar := &a.ks.big
-	var live, dirty int64
-	inUse := 0
-	for number, c := range ar.chunks {
+	var sum, solos int64
+	inUse, listed, leave := 0, 0, 0
+	for number := range ar.chunks {
+		c := &ar.chunks[number]
 		if c.base == nil {
 			continue
 		}
-		h := handle(number)<<handleShift | bigFirst
 		if c.solo {
 			inUse++
-			if !a.big[h] {
+			solos += c.sizeBytes
+			if !a.big[handle(number)<<handleShift|bigFirst] {
 				return fmt.Errorf("nobody owns the mapping of %d bytes", c.sizeBytes)
 			}
 			continue
 		}
-		end := h + handle(c.sizeBytes-bigGrain)
-		prevFree := false
-		for h < end {
-			header := *ar.word(h, 0)
-			if (header&bigPrevFree != 0) != prevFree {
-				return fmt.Errorf("big block %x is wrong about the one before", uint64(h))
-			}
-			free := header&bigFree != 0
-			switch {
-			case free && prevFree:
-				return fmt.Errorf("free big block %x did not merge", uint64(h))
-			case free:
-				dirty += int64(*ar.word(h, 3))
-			case !a.big[h]:
-				return fmt.Errorf("nobody owns big block %x of %d bytes", uint64(h), ar.size(h))
-			default:
-				inUse++
-				live += ar.size(h)
-			}
-			prevFree = free
-			h += handle(ar.size(h))
+		n, err := a.bigChunk(number)
+		if err != nil {
+			return fmt.Errorf("chunk %d: %w", number, err)
 		}
-		if h != end {
-			return fmt.Errorf("big blocks of chunk %d do not end where it does", number)
-		}
+		sum += c.live + c.dirty
+		inUse += c.blocks
+		listed += n
+		leave += b2i(c.leaving)
 	}
-	if inUse != len(a.big) || live != ar.live || dirty != ar.dirty {
-		return fmt.Errorf("big blocks: %d in use for %d owners, %d bytes counted %d, %d dirty counted %d",
-			inUse, len(a.big), live, ar.live, dirty, ar.dirty)
+	if inUse != len(a.big) || sum != ar.live+ar.dirty || sum+solos != ar.held || leave != ar.nLeave {
+		return fmt.Errorf("big blocks: %d in use for %d owners, %d bytes with pages for %d live and %d dirty, %d held with %d in solos, %d chunks leaving, %d counted",
+			inUse, len(a.big), sum, ar.live, ar.dirty, ar.held, solos, leave, ar.nLeave)
+	}
+	if n := a.bigListed(); n != listed {
+		return fmt.Errorf("big blocks: %d free ones are in lists, %d should be", n, listed)
 	}
 	return nil
+}
+
+// bigChunk walks one chunk and says how many of its blocks should be in lists.
+func (a *audit) bigChunk(number int) (listed int, err error) {
+	ar := &a.ks.big
+	c := &ar.chunks[number]
+	var live, dirty int64
+	blocks := 0
+	h := handle(number)<<handleShift | bigFirst
+	end := h + handle(c.sizeBytes-bigGrain)
+	prevFree := false
+	for h < end {
+		header := *ar.word(h, 0)
+		if (header&bigPrevFree != 0) != prevFree {
+			return 0, fmt.Errorf("block %x is wrong about the one before", uint64(h))
+		}
+		free := header&bigFree != 0
+		switch {
+		case free && prevFree:
+			return 0, fmt.Errorf("free block %x did not merge", uint64(h))
+		case free:
+			dirty += int64(*ar.word(h, 3))
+			if header&bigUnlisted == 0 {
+				listed++
+			} else if !c.leaving {
+				return 0, fmt.Errorf("free block %x is in no list", uint64(h))
+			}
+		case !a.big[h]:
+			return 0, fmt.Errorf("nobody owns block %x of %d bytes", uint64(h), ar.size(h))
+		default:
+			blocks++
+			live += ar.size(h)
+		}
+		prevFree = free
+		h += handle(ar.size(h))
+	}
+	if h != end {
+		return 0, fmt.Errorf("its blocks do not end where it does")
+	}
+	if blocks != c.blocks || live != c.live || dirty != c.dirty {
+		return 0, fmt.Errorf("%d blocks of %d bytes in use, %d dirty bytes counted; %d, %d, %d are there",
+			c.blocks, c.live, c.dirty, blocks, live, dirty)
+	}
+	return listed, nil
+}
+
+// bigListed counts the blocks in all lists.
+func (a *audit) bigListed() (n int) {
+	ar := &a.ks.big
+	for level := range ar.heads {
+		for _, h := range ar.heads[level] {
+			for ; h != 0; h = handle(*ar.word(h, 1)) {
+				n++
+			}
+		}
+	}
+	return n
 }
