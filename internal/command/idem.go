@@ -41,10 +41,12 @@ func idemAction(c *Ctx) error {
 	return idemComplete(c, c.Args[3], c.Args[4], c.Args[5])
 }
 
-// idemStored is the key's live value as the transitions see it.
-func (c *Ctx) idemStored() (idem.Stored, error) {
-	v, found, err := c.readString(&c.Keys[0])
-	return idem.Stored{Live: found, Bytes: v.Bytes, DeadlineMilli: v.DeadlineMilli}, err
+// idemStored fills s with the key's live value as the transitions see it.
+func (c *Ctx) idemStored(s *idem.Stored) error {
+	var v shard.Value
+	found, err := c.readString(&c.Keys[0], &v)
+	s.Live, s.Bytes, s.DeadlineMilli = found, v.Bytes, v.DeadlineMilli
+	return err
 }
 
 func idemBegin(c *Ctx, fingerprint, owner, ttl []byte) error {
@@ -55,8 +57,8 @@ func idemBegin(c *Ctx, fingerprint, owner, ttl []byte) error {
 	if int64(idem.Size(fingerprint, owner, nil)) > c.maxBulk() {
 		return errIdemSize
 	}
-	stored, err := c.idemStored()
-	if err != nil {
+	var stored idem.Stored
+	if err := c.idemStored(&stored); err != nil {
 		return err
 	}
 	outcome, result, err := idem.Begin(&stored, fingerprint)
@@ -100,8 +102,8 @@ func idemComplete(c *Ctx, fingerprint, owner, result []byte) error {
 	case int64(idem.Size(fingerprint, owner, result)) > c.maxBulk():
 		return errIdemSize
 	}
-	stored, err := c.idemStored()
-	if err != nil {
+	var stored idem.Stored
+	if err := c.idemStored(&stored); err != nil {
 		return err
 	}
 	outcome, err := idem.Complete(&stored, fingerprint, owner, result)
@@ -140,7 +142,8 @@ func (c *Ctx) putIdem(r *idem.Record, deadlineMilli int64) error {
 
 // liveRecord finds the record of ONCE or LIMIT. One without a deadline is bad.
 func (c *Ctx) liveRecord(k *shard.Key, bad error) (record []byte, found bool, err error) {
-	v, found, err := c.readString(k)
+	var v shard.Value
+	found, err = c.readString(k, &v)
 	if found && v.DeadlineMilli == 0 {
 		return nil, false, bad
 	}

@@ -14,7 +14,8 @@ func get(c *Ctx) error {
 
 // replyString answers the string of k or null, and says whether there is one.
 func (c *Ctx) replyString(k *shard.Key) (found bool, err error) {
-	v, found, err := c.readString(k)
+	var v shard.Value
+	found, err = c.readString(k, &v)
 	switch {
 	case err != nil:
 		return false, err
@@ -77,8 +78,8 @@ func (c *Ctx) mGetRoom(keys []shard.Key, leftBytes int64) bool {
 }
 
 func strLen(c *Ctx) error {
-	v, _, err := c.readString(&c.Keys[0])
-	if err != nil {
+	var v shard.Value
+	if _, err := c.readString(&c.Keys[0], &v); err != nil {
 		return err
 	}
 	c.Out.Int(int64(len(v.Bytes)))
@@ -94,8 +95,8 @@ func getRange(c *Ctx) error {
 	if err != nil {
 		return err
 	}
-	v, _, err := c.readString(&c.Keys[0])
-	if err != nil {
+	var v shard.Value
+	if _, err := c.readString(&c.Keys[0], &v); err != nil {
 		return err
 	}
 	c.Out.Bulk(part(v.Bytes, start, end))
@@ -145,7 +146,8 @@ func getEX(c *Ctx) error {
 		return err
 	}
 	k := &c.Keys[0]
-	v, found, err := c.readString(k)
+	var v shard.Value
+	found, err := c.readString(k, &v)
 	switch {
 	case err != nil:
 		return err

@@ -1,6 +1,10 @@
 package command
 
-import "math"
+import (
+	"math"
+
+	"github.com/hapaxkv/hapax/internal/shard"
+)
 
 var (
 	errLCSTypes  error = Error("ERR The specified keys must contain string values")
@@ -40,12 +44,11 @@ func parseLCS(args [][]byte) (o lcsOptions, err error) {
 }
 
 func lcs(c *Ctx) error {
-	a, _, err := c.readString(&c.Keys[0])
-	if err != nil {
+	var a, b shard.Value
+	if _, err := c.readString(&c.Keys[0], &a); err != nil {
 		return errLCSTypes
 	}
-	b, _, err := c.readString(&c.Keys[1])
-	if err != nil {
+	if _, err := c.readString(&c.Keys[1], &b); err != nil {
 		return errLCSTypes
 	}
 	o, err := parseLCS(c.Args[3:])

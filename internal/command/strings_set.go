@@ -53,7 +53,7 @@ func setWithOptions(c *Ctx) error {
 func (o *setOptions) lookUp(c *Ctx, k *shard.Key) (old shard.Value, found bool, err error) {
 	switch {
 	case o.get:
-		if old, found, err = c.readString(k); err != nil {
+		if found, err = c.readString(k, &old); err != nil {
 			return old, found, err
 		}
 		if found {

@@ -23,14 +23,17 @@ func (c *Ctx) fits(have, more int64) bool {
 	return have <= c.maxBulk() && more <= c.maxBulk()-have
 }
 
-// readString finds a live string for a reader: it counts a hit or a miss and
-// moves the access clock.
-func (c *Ctx) readString(k *shard.Key) (shard.Value, bool, error) {
-	v, found := c.Tx.Get(k)
-	if found && v.Type != shard.String {
-		return shard.Value{}, false, ErrWrongType
+// readString finds a live string for a reader and fills v in: it counts a hit
+// or a miss and moves the access clock. Without one v is left as it was.
+func (c *Ctx) readString(k *shard.Key, v *shard.Value) (bool, error) {
+	if !c.Tx.Read(k, v) {
+		return false, nil
 	}
-	return v, found, nil
+	if v.Type != shard.String {
+		*v = shard.Value{}
+		return false, ErrWrongType
+	}
+	return true, nil
 }
 
 // peekString finds a live string for a writer, which Redis counts as neither

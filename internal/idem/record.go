@@ -38,8 +38,17 @@ func Append(dst []byte, r *Record) []byte {
 // written is ErrBadRecord: a wrong magic, an unknown version or state, a token
 // or result out of bounds, a result while pending, a byte missing or too many.
 func Decode(b []byte) (Record, error) {
-	if len(b) < HeaderBytes || [3]byte(b[:3]) != magic || b[versionAt] != version {
+	var r Record
+	if !decode(b, &r) {
 		return Record{}, ErrBadRecord
+	}
+	return r, nil
+}
+
+// decode is Decode into r, which a refusal leaves as it was.
+func decode(b []byte, r *Record) bool {
+	if len(b) < HeaderBytes || [3]byte(b[:3]) != magic || b[versionAt] != version {
+		return false
 	}
 	state := State(b[stateAt])
 	fingerprintBytes, ownerBytes := int(b[fingerprintAt]), int(b[ownerAt])
@@ -51,13 +60,12 @@ func Decode(b []byte) (Record, error) {
 		resultBytes > MaxResultBytes,
 		state == Pending && resultBytes != 0,
 		int64(len(b)) != HeaderBytes+int64(fingerprintBytes)+int64(ownerBytes)+resultBytes:
-		return Record{}, ErrBadRecord
+		return false
 	}
 	tokens := b[HeaderBytes:]
-	return Record{
-		State:       state,
-		Fingerprint: tokens[:fingerprintBytes:fingerprintBytes],
-		Owner:       tokens[fingerprintBytes : fingerprintBytes+ownerBytes : fingerprintBytes+ownerBytes],
-		Result:      tokens[fingerprintBytes+ownerBytes:],
-	}, nil
+	r.State = state
+	r.Fingerprint = tokens[:fingerprintBytes:fingerprintBytes]
+	r.Owner = tokens[fingerprintBytes : fingerprintBytes+ownerBytes : fingerprintBytes+ownerBytes]
+	r.Result = tokens[fingerprintBytes+ownerBytes:]
+	return true
 }

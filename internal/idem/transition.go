@@ -13,12 +13,12 @@ type Stored struct {
 	DeadlineMilli int64 // 0 for none, which no record may have (I3)
 }
 
-// decode reads the live record.
-func (s *Stored) decode() (Record, error) {
-	if s.DeadlineMilli == 0 {
-		return Record{}, ErrBadRecord
+// decode reads the live record into r.
+func (s *Stored) decode(r *Record) error {
+	if s.DeadlineMilli == 0 || !decode(s.Bytes, r) {
+		return ErrBadRecord
 	}
-	return Decode(s.Bytes)
+	return nil
 }
 
 // Begun is the outcome of BEGIN.
@@ -37,7 +37,8 @@ func Begin(s *Stored, fingerprint []byte) (outcome Begun, result []byte, err err
 	if !s.Live {
 		return BeginAcquired, nil, nil
 	}
-	r, err := s.decode()
+	var r Record
+	err = s.decode(&r)
 	switch {
 	case err != nil:
 		return 0, nil, err
@@ -63,7 +64,8 @@ func Complete(s *Stored, fingerprint, owner, result []byte) (Publication, error)
 	if !s.Live {
 		return CompleteRefused, nil
 	}
-	r, err := s.decode()
+	var r Record
+	err := s.decode(&r)
 	switch {
 	case err != nil:
 		return 0, err

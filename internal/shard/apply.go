@@ -84,7 +84,7 @@ func (sh *shard) apply(lsn wal.LSN, o *op.Op) {
 // apply applies a record about key k. why says what does not fit.
 func (ks *keyspace) apply(k *Key, rec *slotRec, o *op.Op) (why string, err error) {
 	var c cell
-	found := rec.word != 0 && ks.find(ks.leaf(rec.word, position(k.Hash)), k, &c)
+	found := rec.word != 0 && ks.find(ks.leaf(rec.word, position(k.Hash)), k, &c) != nil
 	if o.Code == op.Put || o.Code == op.IdempotencyPut {
 		return ks.applyPut(k, rec, o, &c, found)
 	}

@@ -90,8 +90,9 @@ type cell struct {
 
 func (c *cell) ref() *ref { return refIn(bucketAt(c.segment, c.bucket), c.index) }
 
-// find looks for k in the segment that w leads to.
-func (ks *keyspace) find(w word, k *Key, c *cell) bool {
+// find looks for k in the segment that w leads to. behind is the place behind
+// the key in the entry that it found, nil when there is none.
+func (ks *keyspace) find(w word, k *Key, c *cell) (behind unsafe.Pointer) {
 	segment, n := ks.arena.at(w.ref()), w.buckets()
 	home := w.home(k.Hash)
 	tag := tagOf(k.Hash)
@@ -106,19 +107,23 @@ func (ks *keyspace) find(w word, k *Key, c *cell) bool {
 				second &= second - 1
 			}
 			r := *refIn(b, index)
-			if e := ks.arena.at(r); ks.isKey(e, k) {
-				*c = cell{segment, n, home, i, index, r, e}
-				return true
+			e := ks.arena.at(r)
+			if behind = ks.behindKey(e, k); behind != nil {
+				// One by one: a literal is made elsewhere and copied, and waits
+				// for its own stores on the way.
+				c.segment, c.buckets, c.home = segment, n, home
+				c.bucket, c.index, c.r, c.e = i, index, r, e
+				return behind
 			}
 		}
 		if *passed(b) == 0 {
-			return false
+			return nil
 		}
 		if i++; i == n {
 			i = 0
 		}
 	}
-	return false
+	return nil
 }
 
 // put adds an entry with hash to a segment that has room.

@@ -121,18 +121,23 @@ func (ks *keyspace) hashOf(e unsafe.Pointer) uint64 {
 	return hashKey(key)
 }
 
-// isKey says whether e's key is k.
-func (ks *keyspace) isKey(e unsafe.Pointer, k *Key) bool {
+// behindKey is what comes behind e's key, its deadline or its value; nil when
+// that key is another than k.
+func (ks *keyspace) behindKey(e unsafe.Pointer, k *Key) unsafe.Pointer {
 	p := unsafe.Add(e, entryHead)
 	n, width := uvarintAt(p)
 	if n != len(k.Bytes) {
-		return false
+		return nil
 	}
 	p = unsafe.Add(p, width)
+	key, end := p, unsafe.Add(p, n)
 	if flagsOf(e)&flagBigKey != 0 {
-		p = ks.big.payload(handleAt(unsafe.Add(p, 8)))
+		key, end = ks.big.payload(handleAt(unsafe.Add(p, 8))), unsafe.Add(p, 8+handleBytes)
 	}
-	return string(unsafe.Slice((*byte)(p), n)) == string(k.Bytes)
+	if string(unsafe.Slice((*byte)(key), n)) != string(k.Bytes) {
+		return nil
+	}
+	return end
 }
 
 // deadlineOf is e's deadline, 0 for none.
@@ -175,14 +180,19 @@ func (ks *keyspace) parse(e unsafe.Pointer) entry {
 	flags := flagsOf(e)
 	key, p := ks.keyOf(e)
 	x := entry{flags: flags, key: key, deadlineAt: p}
+	x.value = ks.valueAt(p, flags)
+	return x
+}
+
+// valueAt is the value of an entry whose key ends at p.
+func (ks *keyspace) valueAt(p unsafe.Pointer, flags byte) []byte {
 	p = unsafe.Add(p, deadlineBytes(flags))
 	n, width := uvarintAt(p)
 	p = unsafe.Add(p, width)
 	if flags&flagBigValue != 0 {
 		p = ks.big.payload(handleAt(p))
 	}
-	x.value = unsafe.Slice((*byte)(p), n)
-	return x
+	return unsafe.Slice((*byte)(p), n)
 }
 
 func (x *entry) deadline() int64 { return readDeadline(x.deadlineAt, x.flags) }

@@ -104,9 +104,9 @@ func TestEqualPositions(t *testing.T) {
 	require.Equal(t, uint8(passedFull), *passed(bucketAt(segment, 39)), "the count sticks when it is full")
 	for i := range keys {
 		var c cell
-		require.True(t, ks.find(w, &keys[i], &c), "key %d", i)
+		require.NotNil(t, ks.find(w, &keys[i], &c), "key %d", i)
 		drop(&c)
-		require.False(t, ks.find(w, &keys[i], &c), "key %d", i)
+		require.Nil(t, ks.find(w, &keys[i], &c), "key %d", i)
 		ks.freeEntry(c.r)
 	}
 	require.Zero(t, ks.entries(w))

@@ -100,7 +100,7 @@ func (ks *keyspace) load(k *Key, rec *slotRec, o *op.Op) error {
 		return &LoadError{fmt.Sprintf("an entry has opcode %d", o.Code)}
 	}
 	var c cell
-	if rec.word != 0 && ks.find(ks.leaf(rec.word, position(k.Hash)), k, &c) {
+	if rec.word != 0 && ks.find(ks.leaf(rec.word, position(k.Hash)), k, &c) != nil {
 		return &LoadError{fmt.Sprintf("key %.64q is there twice", k.Bytes)}
 	}
 	why, err := ks.applyPut(k, rec, o, &c, false)

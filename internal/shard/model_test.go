@@ -55,7 +55,7 @@ func (m *model) appended(rec []byte) {
 	ks := m.s.shardOf(k.Slot).dbs[o.DB].ks.Load()
 	var c cell
 	found := ks != nil && ks.rec(k.Slot).word != 0 &&
-		ks.find(ks.leaf(ks.rec(k.Slot).word, position(k.Hash)), &k, &c)
+		ks.find(ks.leaf(ks.rec(k.Slot).word, position(k.Hash)), &k, &c) != nil
 	if !exists {
 		require.False(m.t, found, "key %q was there before its record was appended", o.Key)
 		return
