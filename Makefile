@@ -7,7 +7,7 @@ LDFLAGS  = -s -w -X main.version=$(VERSION)
 BIN      = bin/hapax-server
 PORT    ?= 6379
 FUZZTIME ?= 3s
-MODULES  = . e2e
+MODULES  = . e2e bench
 
 .DEFAULT_GOAL := build
 .PHONY: build run test race e2e-race kill sim prove fuzz lint fmt fmt-check vet tidy-check cross check bench bench-compare image image-try clean
@@ -23,6 +23,7 @@ run: build ## build and serve on 6379, data in ./data
 test: ## every test of every module
 	$(GO) test ./...
 	cd e2e && $(GO) test -count=1 ./...
+	cd bench && $(GO) test -count=1 ./...
 
 race: ## the unit tests and scripts under the race detector
 	$(GO) test -race ./...
@@ -67,8 +68,8 @@ cross: ## everything compiles for each system we name, its tests too
 
 check: fmt-check tidy-check lint build cross race e2e-race fuzz ## what CI runs beside `make test`
 
-bench: build ## Hapax beside redis-server (and valkey-server); BENCH_QUICK=1 for a short look
-	$(GO) run ./bench -hapax $(BIN)
+bench: build ## Hapax beside redis-server and valkey-server; ONLY='GET P16' for some rows, BENCH_QUICK=1 for a short look, JSON=FILE
+	cd bench && $(GO) build -o ../bin/bench . && cd .. && exec bin/bench -hapax $(BIN) $(if $(ONLY),-only '$(ONLY)') $(if $(JSON),-json '$(JSON)')
 
 bench-compare: ## Go benchmarks of the working tree against REF: make bench-compare REF=main PKG=./internal/wal
 	tools/bench-compare.sh $(or $(REF),HEAD) $(or $(PKG),./internal/...)
