@@ -87,6 +87,7 @@ func (p *process) engineOptions(cfg *config.Config, clk *clock.Clock, log *logge
 		Log:          cfg.Bool("appendonly"),
 		Policy:       policies[cfg.Text("appendfsync")],
 		SegmentBytes: cfg.Int("wal-segment-size"),
+		DirectIO:     cfg.Text("wal-direct-io") == "auto",
 		Shards:       int(cfg.Int("shards")),
 		Databases:    int(cfg.Int("databases")),
 		Clock:        clk,

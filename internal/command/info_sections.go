@@ -215,6 +215,7 @@ func infoLog(w *infoWriter, s *Stats) {
 	w.num("log_sync_usec", s.SyncLatencyMicro)
 	w.num("log_last_sync_usec", s.LastSyncMicro)
 	w.str("log_sync_place", s.SyncPlace)
+	w.flag("log_direct_io", s.LogDirect)
 	w.num("parked_clients", s.ParkedClients)
 	w.num("group_commits", s.GroupCommits)
 	w.num("grouped_replies", s.GroupedReplies)

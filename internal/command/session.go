@@ -163,6 +163,7 @@ type Stats struct {
 	LogSize, LogBuffer, Syncs, SyncLatencyMicro, LastSyncMicro, Segments, Frames, SyncedRecords int64
 	LastLSN, DurableLSN, SyncedLSN                                                              wal.LSN
 	SyncPlace                                                                                   string // "loop" or "syncer"
+	LogDirect                                                                                   bool   // the log is written past the system's memory
 	ParkedClients                                                                               int64
 	ClockOffsetMilli, T                                                                         int64
 

@@ -50,8 +50,9 @@ func durabilityGroup() *group {
 			number("auto-aof-rewrite-percentage", "100", 0, maxInt32, "A log that is this share of the newest snapshot's size, and at least the size above, starts a snapshot, so that the log stays short; 0 for never."),
 			yesNo("stop-writes-on-bgsave-error", "yes", "With `save` set: writes are refused with MISCONF while the last snapshot is one that failed, as in Redis. The log has them all the same, so `no` risks nothing where there is one."),
 			size("wal-segment-size", "67108864", 1<<20, 1<<40, "Size of one file of the log.").immutable(),
-			choice("sync-place", "auto", "Where the sync runs: inside the event `loop`, on a `syncer` thread, or `auto`, chosen by how long syncs take.", "auto", "loop", "syncer"),
-			number("sync-threshold-us", "300", 1, 1_000_000, "Microseconds a sync may take on average before `auto` moves it to the syncer thread."),
+			choice("wal-direct-io", "auto", "Under appendfsync `always`: `auto` writes the log past the system's memory (O_DIRECT, RWF_DSYNC) where the file system can, so that one call writes and syncs; `no` never does.", "auto", "no").atStart(),
+			choice("sync-place", "auto", "Where the sync runs: inside the event `loop`, on a `syncer` thread, or `auto`, chosen by how long syncs take and whether others than those who wait for them would be held up.", "auto", "loop", "syncer"),
+			number("sync-threshold-us", "300", 1, 1_000_000, "Microseconds a sync may take on average before `auto` looks whom it holds up: with readers beside the writers it moves to the syncer thread then, with writers alone only when it takes four times as long."),
 			number("sync-hang-report-ms", "1000", 0, maxInt32, "Milliseconds after which a write or sync of the log that has not ended is reported in the server's log; 0 for never."),
 			number("sync-hang-fatal-ms", "120000", 0, maxInt32, "Milliseconds after which the process gives up on it and ends with 1, so that clients hear a refused connection and not silence; 0 waits for ever."),
 		},
@@ -110,7 +111,7 @@ func securityGroup() *group {
 func engineGroup() *group {
 	return &group{
 		title: "Execution",
-		intro: "Directives of Hapax alone, besides `wal-segment-size`, `sync-place`, `sync-threshold-us`, `sync-hang-report-ms`, `sync-hang-fatal-ms` and `output-pause-bytes` above.",
+		intro: "Directives of Hapax alone, besides `wal-segment-size`, `wal-direct-io`, `sync-place`, `sync-threshold-us`, `sync-hang-report-ms`, `sync-hang-fatal-ms` and `output-pause-bytes` above.",
 		rows: []directive{
 			number("io-loops", "1", 1, 64, "Event loops. One is best on a small machine; it never changes what clients see.").immutable(),
 			choice("io-backend", "auto", "How connections are served: `epoll` loops, a `goroutine` for each, or `auto`, which is epoll where the system has it.", "auto", "epoll", "goroutine").immutable(),

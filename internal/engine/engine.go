@@ -56,6 +56,7 @@ type Options struct {
 	Log          bool // appendonly; false keeps nothing on disk but snapshots that are asked for
 	Policy       wal.Policy
 	SegmentBytes int64 // 0 for the log's default
+	DirectIO     bool  // wal.Options.DirectIO
 	Shards       int
 	Databases    int
 	Clock        *clock.Clock

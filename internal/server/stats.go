@@ -143,6 +143,7 @@ func (s *Server) statsLog(st *command.Stats, ex *executor) {
 	st.LogSize, st.LogBuffer, st.Syncs = l.SizeBytes, l.BufferBytes, l.Syncs
 	st.SyncedRecords, st.Frames, st.Segments = l.SyncedRecords, l.Frames, l.Segments
 	st.LastSyncMicro, st.SyncLatencyMicro = l.LastSyncMicro, log.SyncLatencyMicro()
+	st.LogDirect = log.Direct()
 }
 
 func (s *Server) statsCounters(st *command.Stats) {

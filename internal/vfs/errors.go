@@ -27,3 +27,9 @@ func IsBusy(err error) bool {
 	}
 	return false
 }
+
+// IsUnsupported tells whether err says that this cannot be done here at all,
+// and that nothing of it was done: direct writes on a file system without them.
+func IsUnsupported(err error) bool {
+	return errors.Is(err, errors.ErrUnsupported) || errors.Is(err, unix.EINVAL)
+}

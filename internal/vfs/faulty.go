@@ -250,13 +250,19 @@ func (x *faultyFile) WriteAt(p []byte, off int64) (int, error) {
 		return x.inner.WriteAt(p, off)
 	}
 	n := 0
-	if short = min(short, len(p)); short < len(p) {
-		short -= int((off + int64(short)) % sectorBytes)
-	}
-	if short > 0 {
+	if short = wholeSectors(short, len(p), off); short > 0 {
 		n, _ = x.inner.WriteAt(p[:short], off)
 	}
 	return n, pathError("write", x.name, err)
+}
+
+// wholeSectors is how much of size bytes at off a write that fails after short
+// bytes has put in place.
+func wholeSectors(short, size int, off int64) int {
+	if short = min(short, size); short < size {
+		short -= int((off + int64(short)) % sectorBytes)
+	}
+	return short
 }
 
 func (x *faultyFile) Truncate(sizeBytes int64) error {

@@ -18,6 +18,10 @@ type Mem struct {
 	durable map[string]*memNode // as after a power cut that keeps nothing more
 	pending []nameChange        // what leads from durable to names, in order
 	locks   map[string]*memLock
+
+	// DirectBlockBytes is what direct writes are aligned to, whole sectors; 0,
+	// as with many file systems, when there are none. Set it before use.
+	DirectBlockBytes int
 }
 
 // nameChange is one creation, renaming or removal that no SyncDir has covered.

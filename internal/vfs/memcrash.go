@@ -38,6 +38,7 @@ func (m *Mem) Crash(seed uint64) *Mem {
 		}
 	}
 	out := NewMem()
+	out.DirectBlockBytes = m.DirectBlockBytes
 	out.dirs = maps.Clone(m.dirs)
 	for _, name := range slices.Sorted(maps.Keys(survived)) {
 		node := newMemNode()
@@ -91,6 +92,7 @@ func (m *Mem) Kill() *Mem {
 		return copies[n]
 	}
 	out := NewMem()
+	out.DirectBlockBytes = m.DirectBlockBytes
 	out.dirs = maps.Clone(m.dirs)
 	for name, node := range m.names {
 		out.names[name] = copyOf(node)

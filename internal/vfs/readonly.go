@@ -21,6 +21,10 @@ type readOnlyFS struct{ osFS }
 
 func (r readOnlyFS) Open(name string) (File, error) { return r.OpenRead(name) }
 
+func (readOnlyFS) OpenDirect(name string) (DirectFile, error) {
+	return nil, pathError("open", name, unix.EROFS)
+}
+
 func (readOnlyFS) Create(name string) (File, error) {
 	return nil, pathError("create", name, unix.EROFS)
 }

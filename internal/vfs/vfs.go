@@ -24,6 +24,9 @@ type FS interface {
 	// OpenRead opens an existing file for reading, without the right to write
 	// to it.
 	OpenRead(name string) (File, error)
+	// OpenDirect opens an existing file for direct writes, where the file
+	// system has them; else see IsUnsupported.
+	OpenDirect(name string) (DirectFile, error)
 	// Create makes or truncates a file for reading and writing.
 	Create(name string) (File, error)
 	// Rename replaces to in one step: after a crash it is the old or the new.

@@ -176,7 +176,7 @@ func (l *Log) seal() error {
 }
 
 func (l *Log) closeFiles() error {
-	err := l.w.live.file.Close()
+	err := l.w.live.close()
 	if next := l.prep.next; next != nil {
 		_ = next.file.Close() // nothing was written to it through this handle
 	}

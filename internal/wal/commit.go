@@ -24,7 +24,8 @@ type writer struct {
 	offset    int64 // where the next frame goes
 	nextFrame uint64
 	prevCRC   uint32
-	lastT     int64  // of the last record written
+	lastT     int64 // of the last record written
+	direct    directWriter
 	spare     []byte // the buffer not in use
 	sealed    bool   // nothing was written since the last seal, or ever
 	ctl       [controlFrameBytes]byte
@@ -139,19 +140,30 @@ func (l *Log) writeFrame(frame []byte, first LSN, records uint32, firstT int64, 
 		payloadCRC:   checksum(payload),
 	}
 	h.put(frame)
+	w.prevCRC = h.crc
+	if d := l.directFile(len(frame)); d != nil {
+		if unsupported, err := l.writeDirectly(d, frame, h.seq, last); !unsupported {
+			return err
+		}
+	}
 	if _, err := w.live.file.WriteAt(frame, w.offset); err != nil {
 		return l.poison("write to "+w.live.name, err)
 	}
-	w.offset += int64(len(frame))
+	l.wrote(len(frame), h.seq, last)
+	return nil
+}
+
+// wrote notes that frame seq, up to record last, is in the file.
+func (l *Log) wrote(frameBytes int, seq uint64, last LSN) {
+	w := &l.w
+	w.offset += int64(frameBytes)
 	w.nextFrame++
-	w.prevCRC = h.crc
 	w.sealed = false
 	l.roomLeft(w.live, w.offset)
 	l.written.lsn.Store(uint64(last))
-	l.written.frame.Store(h.seq)
-	l.stats.sizeBytes.Add(int64(len(frame)))
+	l.written.frame.Store(seq)
+	l.stats.sizeBytes.Add(int64(frameBytes))
 	l.stats.frames.Add(1)
-	return nil
 }
 
 // writeControl appends a frame without records. The leader calls it when
@@ -167,6 +179,10 @@ func (l *Log) writeControl(kind byte) error {
 func (l *Log) syncWritten() error {
 	l.syncMu.Lock()
 	defer l.syncMu.Unlock()
+	return l.syncWrittenLocked()
+}
+
+func (l *Log) syncWrittenLocked() error {
 	if err := l.Err(); err != nil {
 		return err
 	}
@@ -181,12 +197,18 @@ func (l *Log) syncWritten() error {
 	if err != nil {
 		return l.poison("sync of "+l.w.live.name, err)
 	}
-	l.stats.lastSyncMicro.Store((l.now() - start) / 1000)
-	l.stats.syncs.Add(1)
-	l.stats.syncedRecords.Add(int64(lsn - l.synced.lsn.Load()))
-	l.synced.lsn.Store(lsn)
-	l.synced.frame.Store(frame)
+	l.syncedUpTo(LSN(lsn), frame, start)
 	return nil
+}
+
+// syncedUpTo notes that everything up to record lsn, in frame, is on disk,
+// since a sync that began at startNano. Called with syncMu held.
+func (l *Log) syncedUpTo(lsn LSN, frame uint64, startNano int64) {
+	l.stats.lastSyncMicro.Store((l.now() - startNano) / 1000)
+	l.stats.syncs.Add(1)
+	l.stats.syncedRecords.Add(int64(lsn) - int64(l.synced.lsn.Load()))
+	l.synced.lsn.Store(uint64(lsn))
+	l.synced.frame.Store(frame)
 }
 
 // observeLatency moves the average an eighth of the way. Only leaders call it.

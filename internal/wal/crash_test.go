@@ -22,11 +22,17 @@ type crashed struct {
 // workload appends runs, commits, ticks, stops and starts until the file
 // system halts, and remembers what was promised.
 func workload(o Options, rounds int) (c crashed, finished bool) {
+	return workloadWith(o, rounds, func(*Log, int) {})
+}
+
+// workloadWith calls before at the beginning of each round.
+func workloadWith(o Options, rounds int, before func(l *Log, round int)) (c crashed, finished bool) {
 	l, _, _, err := openLog(o)
 	if err != nil {
 		return c, false
 	}
 	for round := range rounds {
+		before(l, round)
 		c.last = appendScripted(l, 1+round%3)
 		c.runs = append(c.runs, c.last)
 		if round%4 != 1 { // some commits take two runs
@@ -92,15 +98,16 @@ func verify(t *testing.T, o Options, c crashed, atLeast LSN, note string) {
 // is there, in order; what was not is a prefix of whole runs.
 func TestEveryCrashPoint(t *testing.T) {
 	t.Parallel()
-	for _, policy := range []Policy{Always, EverySec, Never} {
-		t.Run(fmt.Sprint(policy), func(t *testing.T) {
+	for _, way := range ways(Always, EverySec, Never) {
+		policy := way.policy
+		t.Run(way.name, func(t *testing.T) {
 			t.Parallel()
 			for step, finished := 0, false; !finished; step++ {
-				mem := vfs.NewMem()
+				mem := directMem()
 				faulty := vfs.NewFaulty(mem)
 				faulty.HaltAfter(step)
-				o := testOptions(faulty)
-				o.Policy, o.Tick = policy, nil
+				o := way.options(faulty)
+				o.Tick = nil
 				if policy == EverySec {
 					o.Tick = make(chan time.Time)
 				}
@@ -122,21 +129,20 @@ func TestEveryCrashPoint(t *testing.T) {
 // still nothing promised is lost.
 func TestEveryCrashPointOfRecovery(t *testing.T) {
 	t.Parallel()
-	for _, policy := range []Policy{Always, Never} {
-		t.Run(fmt.Sprint(policy), func(t *testing.T) {
+	for _, way := range ways(Always, Never) {
+		t.Run(way.name, func(t *testing.T) {
 			t.Parallel()
-			crashRecovery(t, policy)
+			crashRecovery(t, way)
 		})
 	}
 }
 
-func crashRecovery(t *testing.T, policy Policy) {
+func crashRecovery(t *testing.T, way way) {
 	for step, finished := 0, false; !finished; step += 3 {
-		mem := vfs.NewMem()
+		mem := directMem()
 		faulty := vfs.NewFaulty(mem)
 		faulty.HaltAfter(step)
-		o := testOptions(faulty)
-		o.Policy = policy
+		o := way.options(faulty)
 		var c crashed
 		c, finished = workload(o, 16)
 		for seed := range uint64(2) {

@@ -133,3 +133,31 @@ func segments(t testing.TB, fsys vfs.FS) []string {
 	}
 	return out
 }
+
+// way is a way to write frames.
+type way struct {
+	name   string
+	policy Policy
+	direct bool
+}
+
+// ways are those policies, and Always once more with direct writes.
+func ways(policies ...Policy) []way {
+	var all []way
+	for _, p := range policies {
+		all = append(all, way{fmt.Sprint(p), p, false})
+		if p == Always {
+			all = append(all, way{"direct", p, true})
+		}
+	}
+	return all
+}
+
+func (w way) options(fsys vfs.FS) Options {
+	o := testOptions(fsys)
+	if w.direct {
+		o = directly(fsys)
+	}
+	o.Policy = w.policy
+	return o
+}

@@ -84,6 +84,9 @@ func (o *Options) setDefaults() {
 	if o.Logf == nil {
 		o.Logf = func(string, ...any) {}
 	}
+	if o.Notef == nil {
+		o.Notef = o.Logf
+	}
 	if o.MonoNano == nil {
 		o.MonoNano = func() int64 { return 0 }
 	}

@@ -65,12 +65,12 @@ func (l *Log) rotate() error {
 	}
 	l.syncMu.Lock() // the ticker syncs the live file
 	old, usedBytes := l.w.live, l.w.offset-segmentHeaderBytes
-	l.w.live, l.w.offset = next, segmentHeaderBytes
+	l.w.live, l.w.offset, l.w.direct.at = next, segmentHeaderBytes, 0
 	l.syncMu.Unlock()
 	l.keep.began(next.header.seq, LSN(l.written.lsn.Load())+1, usedBytes)
 	l.stats.segments.Add(1)
 	l.prepareAfter(&next.header)
-	if err := old.file.Close(); err != nil {
+	if err := old.close(); err != nil {
 		l.logf("closing %s: %v; it was synced before, so nothing is lost", old.name, err)
 	}
 	return nil

@@ -36,6 +36,19 @@ type segment struct {
 	header segmentHeader
 	name   string // in the log's directory
 	file   vfs.File
+
+	// direct is the same file for direct writes, once there was one; notDirect
+	// says that it cannot be. For the leader.
+	direct    vfs.DirectFile
+	notDirect bool
+}
+
+func (s *segment) close() error {
+	err := s.file.Close()
+	if s.direct != nil {
+		err = errors.Join(err, s.direct.Close())
+	}
+	return err
 }
 
 func segmentName(seq uint64) string {

@@ -62,7 +62,8 @@ type Options struct {
 	Dir          string // holds the segments; created when missing
 	SegmentBytes int64  // 0 for the default
 	Policy       Policy
-	Logf         func(format string, args ...any) // nil discards
+	Logf         func(format string, args ...any) // for warnings; nil discards
+	Notef        func(format string, args ...any) // likewise, for what is good to know
 
 	// FirstLSN is the record that the log must reach back to: one more than
 	// what a snapshot holds. 0 is 1, a log that is complete by itself. Records
@@ -94,6 +95,9 @@ type Options struct {
 	// Salt yields the random numbers that mark a log and its segments; nil
 	// takes the system's.
 	Salt func() uint64
+	// DirectIO writes frames past the kernel's memory (direct.go), where every
+	// commit is synced and the file system can.
+	DirectIO bool
 	// Inline starts no goroutines: segments are prepared when they are needed,
 	// and Kick commits, and prepares one, before it returns. For simulation.
 	Inline bool
@@ -180,6 +184,7 @@ type counters struct {
 	syncs, syncedRecords        atomic.Int64
 	lastSyncMicro, latencyNano  atomic.Int64
 	inFlightBytes               atomic.Int64
+	direct                      atomic.Int32
 }
 
 // Last is the LSN of the last record appended; LastT the T it carried. Atomic.
