@@ -117,7 +117,7 @@ func TestInfoValues(t *testing.T) {
 	h := newHarness(t)
 	h.host().stats = Stats{
 		Version: "0.9", UptimeSec: 200_000, Clients: 3, UsedMemory: 1536, UsedPeak: 3072, RSS: 3 << 30, MaxMemory: 100,
-		CPUUserMicro: 1_500_000, LastLSN: 12, FsyncPolicy: "always", SyncPlace: "loop", Hits: 7, Evicted: 8, Expired: 9,
+		CPUUserMicro: 1_500_000, CPUSysMicro: 500_000, GCCycles: 4, GCMicro: 50_000, LastLSN: 12, FsyncPolicy: "always", SyncPlace: "loop", Hits: 7, Evicted: 8, Expired: 9,
 		CommandStats: []CommandStat{{Name: "set", Calls: 2, Micro: 3, Rejected: 4, Failed: 5}, {Name: "client|list", Calls: 1, Micro: 1}},
 		Keyspace:     []KeyspaceStat{{DB: 0, Keys: 2, Expires: 1, AvgTTLMilli: 500}, {DB: 1}, {DB: 15, Keys: 1}},
 		Counters:     Counters{IdemAcquired: 1, IdemPending: 2, IdemConflict: 3, IdemCompleted: 4, IdemPublished: 5, IdemRepeated: 6, IdemRefused: 7, IdemErrors: 8, OnceFirst: 9, OnceRepeat: 10, LimitAllowed: 11, LimitDenied: 12},
@@ -127,6 +127,7 @@ func TestInfoValues(t *testing.T) {
 		"redis_version:" + RedisVersion + "\r\n", "hapax_version:0.9\r\n", "uptime_in_days:2\r\n", "connected_clients:3\r\n",
 		"used_memory:1536\r\nused_memory_human:1.50K\r\n", "used_memory_rss_human:3.00G\r\n",
 		"used_memory_peak_perc:50.00%\r\n", "maxmemory_human:100B\r\n", "used_cpu_user:1.500000\r\n",
+		"go_gc_cycles:4\r\ngo_gc_cpu_usec:50000\r\ngo_gc_cpu_perc:2.50%\r\n",
 		"master_repl_offset:12\r\n", "keyspace_hits:7\r\n", "evicted_keys:8\r\n", "expired_keys:9\r\n",
 		"cmdstat_client|list:calls=1,usec=1,usec_per_call=1.00,rejected_calls=0,failed_calls=0\r\n" +
 			"cmdstat_set:calls=2,usec=3,usec_per_call=1.50,rejected_calls=4,failed_calls=5\r\n",

@@ -171,6 +171,7 @@ type Stats struct {
 	OpsPerSec                                                                                                                                         int64
 	InKbps, OutKbps                                                                                                                                   float64
 	GroupCommits, GroupedReplies                                                                                                                      int64
+	GCCycles, GCMicro                                                                                                                                 int64 // of the Go collector, since the start
 	CPUSysMicro, CPUUserMicro                                                                                                                         int64
 	Counters                                                                                                                                          Counters // of all loops, for the hapax section
 

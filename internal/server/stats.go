@@ -79,14 +79,21 @@ func (s *Server) statsClients(st *command.Stats, ex *executor) {
 	}
 }
 
-// heapMetric is what live and not yet collected Go objects take.
-const heapMetric = "/memory/classes/heap/objects:bytes"
+// What the Go runtime says of itself: what live and not yet collected objects
+// take, and what collecting them has cost. The latter is brought up to date at
+// the end of a cycle.
+const (
+	heapMetric     = "/memory/classes/heap/objects:bytes"
+	gcCyclesMetric = "/gc/cycles/total:gc-cycles"
+	gcCPUMetric    = "/cpu/classes/gc/total:cpu-seconds"
+)
 
 func (s *Server) statsMemory(st *command.Stats, ex *executor) {
 	m := s.eng.Store.Memory()
-	sample := []metrics.Sample{{Name: heapMetric}}
+	sample := []metrics.Sample{{Name: heapMetric}, {Name: gcCyclesMetric}, {Name: gcCPUMetric}}
 	metrics.Read(sample)
-	st.GoHeap = int64(sample[0].Value.Uint64())
+	st.GoHeap, st.GCCycles = int64(sample[0].Value.Uint64()), int64(sample[1].Value.Uint64())
+	st.GCMicro = int64(sample[2].Value.Float64() * 1e6)
 	st.UsedMemory, st.UsedPeak = m.UsedBytes, m.PeakBytes
 	st.EntryBytes, st.IndexBytes, st.MappedBytes = m.EntryBytes, m.IndexBytes, m.MappedBytes
 	st.Dataset, st.Overhead = m.EntryBytes, m.UsedBytes-m.EntryBytes
