@@ -54,6 +54,9 @@ func newWorld(t *testing.T, seed uint64, change ...func(o *Options)) *world {
 	t.Helper()
 	w := &world{t: t, mem: vfs.NewMem(), clock: clock.NewManual(startMilli), states: []state{{}},
 		rnd: rand.New(rand.NewPCG(seed, 7))}
+	if seed%2 == 0 { // frames are written directly, but for those at the end of a segment
+		w.mem.DirectBlockBytes = 1024
+	}
 	w.start(change...)
 	return w
 }
@@ -61,7 +64,7 @@ func newWorld(t *testing.T, seed uint64, change ...func(o *Options)) *world {
 // inlineOptions are for a store that does nothing by itself.
 func (w *world) inlineOptions() Options {
 	salt := uint64(0)
-	o := Options{Dir: "data", Log: true, Shards: 2, Databases: 3, SegmentBytes: 4096, Inline: true,
+	o := Options{Dir: "data", Log: true, Shards: 2, Databases: 3, SegmentBytes: 4096 + 300, DirectIO: true, Inline: true,
 		Salt: func() uint64 { salt++; return w.rnd.Uint64() | 1 }}
 	return o
 }

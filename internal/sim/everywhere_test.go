@@ -112,9 +112,12 @@ func (w *world) play(s *script) {
 
 func TestCrashEverywhere(t *testing.T) {
 	for _, s := range scripts() {
-		for _, policy := range []wal.Policy{wal.Always, wal.Never} {
-			s.o.policy = policy
-			t.Run(fmt.Sprintf("%s/%d", s.name, policy), func(t *testing.T) {
+		for _, way := range []struct {
+			policy wal.Policy
+			direct bool
+		}{{wal.Always, false}, {wal.Always, true}, {wal.Never, false}} {
+			s.o.policy, s.o.direct = way.policy, way.direct
+			t.Run(fmt.Sprintf("%s/%d/%v", s.name, way.policy, way.direct), func(t *testing.T) {
 				t.Parallel()
 				crashEverywhere(t, s)
 			})

@@ -45,7 +45,7 @@ func serve(t *testing.T, mem *vfs.Mem, backend string, loops int, policy wal.Pol
 	l := &lab{t: t, mem: mem, done: make(chan error, 1)}
 	var err error
 	l.eng, err = engine.Open(engine.Options{
-		FS: mem, Dir: dataDir, Log: true, SegmentBytes: 64 << 10, Policy: policy,
+		FS: mem, Dir: dataDir, Log: true, SegmentBytes: 64 << 10, Policy: policy, DirectIO: true,
 		Shards: 4, Databases: databases, Clock: clock.New(clock.System(), nil),
 	})
 	require.NoError(t, err)
@@ -190,6 +190,7 @@ func TestLinearizable(t *testing.T) {
 			t.Parallel()
 			r := &recorder{start: time.Now()}
 			mem := vfs.NewMem()
+			mem.DirectBlockBytes = directBlockBytes
 			for round := range linearRounds {
 				mem = crashUnderLoad(t, r, mem, v.backend, v.loops, round)
 			}

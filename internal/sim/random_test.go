@@ -86,6 +86,7 @@ func (r *random) choose() {
 		shards:       1 << r.rnd.IntN(4),
 		policy:       policies[r.rnd.IntN(len(policies))],
 		segmentBytes: 8 << 10 << r.rnd.IntN(3),
+		direct:       r.rnd.IntN(2) == 0,
 	}
 	r.o.memoryOnly = r.rnd.IntN(8) == 0
 	if r.rnd.IntN(3) == 0 {

@@ -36,6 +36,7 @@ type options struct {
 	shards       int
 	policy       wal.Policy
 	segmentBytes int64
+	direct       bool // wal.Options.DirectIO
 	memoryOnly   bool // appendonly no
 	rules        engine.CheckpointRules
 }
@@ -80,12 +81,17 @@ func newWorld(t *testing.T, seed uint64, o options) *world {
 	return w
 }
 
+// directBlockBytes is what the disk wants direct writes aligned to: several
+// sectors, which a crash may tear.
+const directBlockBytes = 2048
+
 // prepare makes a world whose server has not been started.
 func prepare(t *testing.T, seed uint64, o options) *world {
 	w := &world{
 		t: t, o: o, rnd: rand.New(rand.NewPCG(seed, 0x73696d)), mem: vfs.NewMem(),
 		source: clock.NewManual(startMilli), history: newHistory(), ledger: newLedger(), logged: wholeLog, trace: fnv.New64a(),
 	}
+	w.mem.DirectBlockBytes = directBlockBytes
 	w.fs = vfs.NewFaulty(w.mem)
 	t.Cleanup(w.discard)
 	return w
@@ -120,7 +126,7 @@ func (w *world) fail(format string, args ...any) {
 // open starts engine and server on w.fs. An error leaves nothing open.
 func (w *world) open() error {
 	e, err := engine.Open(engine.Options{
-		FS: w.fs, Dir: dataDir, Log: !w.o.memoryOnly, SegmentBytes: w.o.segmentBytes, Policy: w.o.policy,
+		FS: w.fs, Dir: dataDir, Log: !w.o.memoryOnly, SegmentBytes: w.o.segmentBytes, Policy: w.o.policy, DirectIO: w.o.direct,
 		Shards: w.o.shards, Databases: databases, Clock: clock.New(w.source, nil),
 		Logf:   func(format string, args ...any) { w.note("  log: "+format, args...) },
 		Inline: true, Salt: w.nextSalt, LoadWorkers: 1, Rules: w.o.rules,
