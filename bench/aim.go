@@ -6,7 +6,7 @@ import "fmt"
 // reference's.
 type Aim struct {
 	Metric  string
-	Against string // the reference
+	Against string  // the reference
 	AtMost  float64 `json:",omitempty"`
 	AtLeast float64 `json:",omitempty"`
 	Ratio   float64 // what came out

@@ -1,76 +1,101 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/hapaxkv/hapax/bench/load"
 )
 
-// duringRows run with and without snapshots beside them.
-var duringRows = []row{
-	{name: "SET, 50 clients", durable: true, clients: 50, pipeline: 1, requests: 300_000, args: test("set")},
-	{name: "SET, 50 clients P16", durable: true, clients: 50, pipeline: 16, requests: 1_000_000, args: test("set")},
-	{name: "GET, 50 clients", durable: true, clients: 50, pipeline: 1, requests: 400_000, args: test("get")},
+const groupDuring = "During a snapshot"
+
+// duringRow runs with and without snapshots beside it.
+type duringRow struct {
+	name     string
+	pipeline int
+	get      bool
 }
 
-// runDuring compares a server with itself while snapshots run one after the
+var duringRows = []duringRow{
+	{"SET, 50 clients", 1, false},
+	{"SET, 50 clients P16", 16, false},
+	{"GET, 50 clients", 1, true},
+}
+
+const (
+	quietName  = ", no snapshot"
+	savingName = ", snapshots"
+)
+
+// runDuring compares each server with itself while snapshots run one after the
 // other (BGSAVE), every write synced before its reply.
-func runDuring(o options, all []contender) error {
-	if !strings.Contains("during a snapshot", o.only) {
+func runDuring(r *run) error {
+	var wanted []duringRow
+	for _, row := range duringRows {
+		if r.wants(groupDuring, row.name) {
+			wanted = append(wanted, row)
+		}
+	}
+	if len(wanted) == 0 {
 		return nil
 	}
-	keys := o.keys * 3 / 10
-	fmt.Printf("\n## During a snapshot, %d keys, appendfsync always\n\n"+
-		"| | server | requests/s without | with | ratio | p99 ms without | with | snapshots finished |\n|---|---|---|---|---|---|---|---|\n", keys)
-	for _, c := range all {
-		p, err := startServer(c, true)
-		if err != nil {
+	servers, stop, err := r.startAll(true)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	saved := *r // its keys are those that the snapshots hold
+	saved.hotKeys = max(r.keys*3/10, 1000)
+	for _, p := range servers {
+		if err := saved.preload(p); err != nil {
 			return err
 		}
-		err = p.preload(keys)
-		for _, r := range duringRows {
-			if err == nil {
-				err = runDuringRow(o, p, r)
+	}
+	for _, row := range wanted {
+		for _, saving := range []bool{false, true} {
+			c := saved.during(row, saving)
+			c.note = fmt.Sprintf("%d keys, appendfsync always; snapshots run one after the other, and their number is what finished", saved.hotKeys)
+			if err := r.compare(servers, c); err != nil {
+				return err
 			}
-		}
-		p.stop()
-		if err != nil {
-			return fmt.Errorf("during a snapshot: %s: %w", c.name, err)
 		}
 	}
 	return nil
 }
 
-// runDuringRow takes turns between without and with.
-func runDuringRow(o options, p *process, r row) error {
-	var without, with []result
-	requests := max(2000, int(float64(r.requests)*o.scale))
-	finished := 0
-	for range o.reps {
-		one, err := measure(p, r, requests)
-		if err != nil {
-			return err
-		}
-		without = append(without, one)
-		s := startSaving(p)
-		one, err = measure(p, r, requests)
-		n, saveErr := s.stop()
-		if err != nil {
-			return err
-		}
-		if saveErr != nil {
-			return saveErr
-		}
-		with = append(with, one)
-		finished += n
+func (r *run) during(row duringRow, saving bool) comparison {
+	c := comparison{group: groupDuring, name: row.name + quietName,
+		params: map[string]string{"clients": "50", "pipeline": strconv.Itoa(row.pipeline), "snapshots": strconv.FormatBool(saving)}}
+	reads := 0
+	if row.get {
+		reads = 100
 	}
-	rate := func(x result) float64 { return x.rate }
-	p99 := func(x result) float64 { return x.p99 }
-	fmt.Printf("| %s | %s | %s | %s | %.2f | %s | %s | %d |\n", r.name, p.name,
-		spread(without, rate, "%.0f"), spread(with, rate, "%.0f"), median(with, rate)/median(without, rate),
-		spread(without, p99, "%.2f"), spread(with, p99, "%.2f"), finished)
-	return nil
+	v := value(valueBytes)
+	plan := r.plan(load.Group{Name: row.name, Clients: 50, Pipeline: row.pipeline, New: func(i int) load.Script {
+		return load.NewStrings(keyPrefix, load.Uniform(r.hotKeys, uint64(i)), v, reads, uint64(i))
+	}})
+	c.once = func(p *process) (figures, error) {
+		f, _, err := p.drive(plan)
+		return f, err
+	}
+	if saving {
+		c.name = row.name + savingName
+		c.once = func(p *process) (figures, error) {
+			s := startSaving(p)
+			f, _, err := p.drive(plan)
+			finished, saveErr := s.stop()
+			if err := errors.Join(err, saveErr); err != nil {
+				return nil, err
+			}
+			f[metricSnapshots] = float64(finished)
+			return f, nil
+		}
+	}
+	return c
 }
 
 // saving keeps a snapshot running.

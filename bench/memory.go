@@ -3,10 +3,13 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
-	"strings"
+
+	"github.com/hapaxkv/hapax/bench/load"
 )
 
-// memoryRow is one way to fill a server, for its bytes per key.
+const groupMemory = "Bytes per key"
+
+// memoryRow is one way to fill a server.
 type memoryRow struct {
 	name  string
 	value int
@@ -21,68 +24,69 @@ var memoryRows = []memoryRow{
 
 // runMemory fills a fresh server of each kind and divides what its resident
 // memory grew by. Nothing else runs, so one repetition says it.
-func runMemory(o options, all []contender) error {
-	head := false
-	for _, r := range memoryRows {
-		if !strings.Contains("bytes per key", o.only) && !strings.Contains(r.name, o.only) {
+func runMemory(r *run) error {
+	for _, row := range memoryRows {
+		if !r.wants(groupMemory, row.name) {
 			continue
 		}
-		if !head {
-			fmt.Printf("\n## Bytes per key, %d keys, persistence off\n\n| | server | bytes | ratio | aim |\n|---|---|---|---|---|\n", o.keys)
-			head = true
-		}
-		var reference float64
-		perKey := make([]float64, len(all))
-		for i, c := range all {
-			n, err := bytesPerKey(c, r, o.keys)
+		var rows []Row
+		for i, c := range r.all {
+			f, err := r.bytesPerKey(c, row)
 			if err != nil {
-				return fmt.Errorf("%s: %w", r.name, err)
+				return fmt.Errorf("%s: %s: %w", row.name, c.name, err)
 			}
-			perKey[i] = n
-			if c.name == "redis" {
-				reference = n
-			}
-		}
-		for i, c := range all {
-			aim := ""
+			one := Row{Name: row.name, Server: c.name, X: float64(r.keys), Metrics: summarize([]figures{f})}
 			if i == 0 {
-				aim = fmt.Sprintf("≤ %.2f", r.aim)
+				one.Aims = []Aim{atMost(metricBytes, row.aim)}
 			}
-			fmt.Printf("| %s | %s | %.1f | %.2f | %s |\n", r.name, c.name, perKey[i], perKey[i]/reference, aim)
+			rows = append(rows, one)
 		}
+		r.add(groupMemory, fmt.Sprintf("what the resident memory grew by; %d keys, persistence off, filled once", r.keys), rows...)
 	}
 	return nil
 }
 
-func bytesPerKey(c contender, r memoryRow, keys int) (float64, error) {
-	p, err := startServer(c, false)
+func (r *run) bytesPerKey(c contender, row memoryRow) (figures, error) {
+	p, err := r.start(c, false)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer p.stop()
 	before, err := p.residentBytes()
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	if err := r.fill(p, keys); err != nil {
-		return 0, err
+	if err := row.fill(p, r.keys); err != nil {
+		return nil, err
 	}
 	after, err := p.residentBytes()
-	return float64(after-before) / float64(keys), err
+	f := figures{metricBytes: float64(after-before) / float64(r.keys), metricRSS: float64(after)}
+	if c.name == hapax && err == nil {
+		_, heap, gcErr := p.goRuntime()
+		f[metricGoHeap], err = float64(heap), gcErr
+	}
+	return f, err
 }
 
-func (r memoryRow) fill(p *process, keys int) error {
+func (row memoryRow) fill(p *process, keys int) error {
 	text := hexText()
 	return p.fill(keys, func(b []byte, i int) []byte {
-		key := fmt.Sprintf("key:%010d", i)
-		at := i * 31 % (len(text) - r.value)
-		value := text[at : at+r.value]
-		if r.ttl {
-			return appendCommand(b, "SET", key, value, "PX", "86400000")
+		at := i * 31 % (len(text) - row.value)
+		arguments := 3
+		if row.ttl {
+			arguments = 5
 		}
-		return appendCommand(b, "SET", key, value)
+		b = load.Bulk(load.Bulk(load.Array(b, arguments), "SET"), memoryKey(i))
+		b = load.Bulk(b, text[at:at+row.value])
+		if row.ttl {
+			b = load.Bulk(load.Bulk(b, "PX"), "86400000")
+		}
+		return b
 	})
 }
+
+// memoryKey has 14 bytes.
+func memoryKey(i int) string { return fmt.Sprintf("key:%010d", i) }
 
 // hexText is what values are cut from: digests, as far as a server that
 // compresses its dump can see.

@@ -1,15 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"net"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -19,31 +14,26 @@ import (
 // process is a running server.
 type process struct {
 	contender
-	cmd    *exec.Cmd
-	port   string
-	dir    string
-	log    bytes.Buffer
-	script string // of IDEM BEGIN, on servers without the command
-	done   chan struct{}
-}
+	scripts
+	cmd  *exec.Cmd
+	pid  int // the server's: under strace, not the command's
+	port string
+	dir  string
+	log  bytes.Buffer
+	done chan struct{}
+	rate float64 // of the last load: how much the next one sends
 
-// startServer runs a contender with nothing on disk, or with every write synced
-// before its reply.
-func startServer(c contender, durable bool) (*process, error) {
-	dir, err := tempDir()
-	if err != nil {
-		return nil, err
-	}
-	args := []string{"--appendonly", "no"}
-	if durable {
-		args = []string{"--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-percentage", "0"}
-	}
-	return startIn(c, dir, args...)
+	lastOperation uint64 // the highest number that operations of a load began with
 }
 
 // startIn runs a contender on what is in dir, which the process owns from then
 // on. It returns when the server has loaded everything.
 func startIn(c contender, dir string, args ...string) (*process, error) {
+	return startUnder(nil, c, dir, args...)
+}
+
+// startUnder runs it under another command, strace with its options.
+func startUnder(under []string, c contender, dir string, args ...string) (*process, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -51,17 +41,37 @@ func startIn(c contender, dir string, args ...string) (*process, error) {
 	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 	l.Close()
 	p := &process{contender: c, port: port, dir: dir, done: make(chan struct{})}
-	p.cmd = exec.Command(c.binary, append([]string{"--port", port, "--dir", dir, "--save", ""}, args...)...)
+	line := append(append([]string{}, under...), c.binary, "--port", port, "--dir", dir, "--save", "")
+	p.cmd = exec.Command(line[0], append(line[1:], args...)...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
-	if err := p.cmd.Start(); err != nil {
+	if err := leftovers.start(p.cmd); err != nil {
 		return nil, err
 	}
-	leftovers.add(p.cmd.Process, dir)
 	go func() {
 		p.cmd.Wait()
+		leftovers.ended(p.cmd)
 		close(p.done)
 	}()
-	return p, p.ready()
+	if err := p.ready(); err != nil {
+		return nil, err
+	}
+	p.pid = p.cmd.Process.Pid
+	if len(under) > 0 {
+		if p.pid, err = onlyChild(p.pid); err != nil {
+			p.stop()
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// onlyChild is the process that another has started.
+func onlyChild(pid int) (int, error) {
+	children := strings.Fields(fileText(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid)))
+	if len(children) != 1 {
+		return 0, fmt.Errorf("process %d has %d children", pid, len(children))
+	}
+	return strconv.Atoi(children[0])
 }
 
 // loadTimeout is when a server that loads counts as hung.
@@ -82,143 +92,31 @@ func (p *process) ready() error {
 	return fmt.Errorf("%s never answered", p.name)
 }
 
+// addr is where it listens.
+func (p *process) addr() string { return "127.0.0.1:" + p.port }
+
 // stop ends the server and removes its files.
 func (p *process) stop() {
 	p.end()
-	os.RemoveAll(p.dir)
+	leftovers.remove(p.dir)
 }
 
 // end ends the server in order, its files stay.
 func (p *process) end() {
-	p.cmd.Process.Signal(syscall.SIGTERM)
+	pid := p.pid
+	if pid == 0 {
+		pid = p.cmd.Process.Pid
+	}
+	select {
+	case <-p.done: // its number may be another's by now
+		return
+	default:
+		syscall.Kill(pid, syscall.SIGTERM)
+	}
 	select {
 	case <-p.done:
 	case <-time.After(time.Minute):
-		p.cmd.Process.Kill()
+		syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
 		<-p.done
 	}
-}
-
-// ask sends one command and returns the first line of its reply; of a bulk
-// string, its text.
-func (p *process) ask(args ...string) (string, error) {
-	c, err := net.Dial("tcp", "127.0.0.1:"+p.port)
-	if err != nil {
-		return "", err
-	}
-	defer c.Close()
-	c.SetDeadline(time.Now().Add(2 * time.Minute))
-	if _, err := c.Write(appendCommand(nil, args...)); err != nil {
-		return "", err
-	}
-	r := bufio.NewReader(c)
-	line, err := r.ReadString('\n')
-	line = strings.TrimSuffix(line, "\r\n")
-	if err != nil || !strings.HasPrefix(line, "$") {
-		return line, err
-	}
-	text, err := r.ReadString('\n')
-	return strings.TrimSuffix(text, "\r\n"), err
-}
-
-// infoField reads a field of INFO; "" when there is none.
-func (p *process) infoField(section, field string) (string, error) {
-	c, err := net.Dial("tcp", "127.0.0.1:"+p.port)
-	if err != nil {
-		return "", err
-	}
-	defer c.Close()
-	c.SetDeadline(time.Now().Add(2 * time.Minute))
-	if _, err := c.Write(appendCommand(nil, "INFO", section)); err != nil {
-		return "", err
-	}
-	r := bufio.NewReader(c)
-	head, err := r.ReadString('\n')
-	if err != nil {
-		return "", err
-	}
-	n, err := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(head, "$")))
-	if err != nil {
-		return "", fmt.Errorf("INFO of %s: %q", p.name, head)
-	}
-	text := make([]byte, n)
-	if _, err := io.ReadFull(r, text); err != nil {
-		return "", err
-	}
-	for _, line := range strings.Split(string(text), "\r\n") {
-		if value, ok := strings.CutPrefix(line, field+":"); ok {
-			return value, nil
-		}
-	}
-	return "", nil
-}
-
-// diskBytes is what the server's files take.
-func (p *process) diskBytes() (int64, error) {
-	var sum int64
-	err := filepath.WalkDir(p.dir, func(_ string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return ignoreGone(err)
-		}
-		info, err := d.Info()
-		if err == nil {
-			sum += info.Size()
-		}
-		return ignoreGone(err)
-	})
-	return sum, err
-}
-
-// ignoreGone lets files disappear while they are counted.
-func ignoreGone(err error) error {
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
-func appendCommand(b []byte, args ...string) []byte {
-	b = append(b, '*')
-	b = strconv.AppendInt(b, int64(len(args)), 10)
-	b = append(b, '\r', '\n')
-	for _, a := range args {
-		b = append(b, '$')
-		b = strconv.AppendInt(b, int64(len(a)), 10)
-		b = append(b, '\r', '\n')
-		b = append(b, a...)
-		b = append(b, '\r', '\n')
-	}
-	return b
-}
-
-// cpuMicro is the CPU time that the server has used, user and system, of all
-// its threads. The kernel counts in hundredths of a second.
-func (p *process) cpuMicro() (int64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
-	if err != nil {
-		return 0, err
-	}
-	// The program's name, in parentheses, may hold spaces: count from its end.
-	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
-	const utime, stime = 11, 12
-	if len(fields) <= stime {
-		return 0, errors.New("a short /proc/PID/stat")
-	}
-	user, err := strconv.ParseInt(fields[utime], 10, 64)
-	if err != nil {
-		return 0, err
-	}
-	system, err := strconv.ParseInt(fields[stime], 10, 64)
-	const tickMicro = 10_000
-	return (user + system) * tickMicro, err
-}
-
-// residentBytes is the memory that the server holds.
-func (p *process) residentBytes() (int64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.cmd.Process.Pid))
-	if err != nil {
-		return 0, err
-	}
-	pages, err := strconv.ParseInt(strings.Fields(string(text))[1], 10, 64)
-	return pages * int64(os.Getpagesize()), err
 }

@@ -11,7 +11,7 @@ import (
 // the order that the figures came in.
 func TestSample(t *testing.T) {
 	for _, test := range []struct {
-		all                   []float64
+		all                 []float64
 		median, least, most float64
 	}{{[]float64{3}, 3, 3, 3}, {[]float64{9, 1, 2}, 2, 1, 9}, {[]float64{4, 1, 3, 2}, 2.5, 1, 4}} {
 		got := newSample("ms", test.all...)

@@ -2,11 +2,10 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"slices"
-	"strings"
 	"time"
 )
+
+const groupRestart = "Restart"
 
 // restartKind is where a start gets its keys from.
 type restartKind struct {
@@ -16,15 +15,15 @@ type restartKind struct {
 }
 
 var restartKinds = []restartKind{
-	{"snapshot (RDB)", func(c contender) []string {
+	{"from snapshot (RDB)", func(c contender) []string {
 		// Redis without a log loads its dump; with one it would load the log.
 		// Hapax has both, and nothing in the log that the snapshot lacks.
-		if c.name == "hapax" {
+		if c.name == hapax {
 			return logged
 		}
 		return []string{"--appendonly", "no"}
 	}, true},
-	{"log (AOF)", func(contender) []string { return logged }, false},
+	{"from log (AOF)", func(contender) []string { return logged }, false},
 }
 
 var logged = []string{"--appendonly", "yes", "--appendfsync", "no", "--auto-aof-rewrite-percentage", "0"}
@@ -37,88 +36,67 @@ const restarts = 3
 
 // runRestart fills a server, stops it in order, and takes the time from the
 // start of a process on its files to its first PONG.
-func runRestart(o options, all []contender) error {
-	head := false
+func runRestart(r *run) error {
 	for _, kind := range restartKinds {
-		for _, r := range memoryRows {
-			if !strings.Contains("restart from "+kind.name+", "+r.name, o.only) {
+		for _, row := range memoryRows {
+			name := kind.name + ", " + row.name
+			if !r.wants(groupRestart, name) {
 				continue
 			}
-			if !head {
-				fmt.Printf("\n## Restart with %d keys, files in the page cache, %d starts of each\n\n| | server | seconds | ratio | files MB | aim |\n|---|---|---|---|---|---|\n", o.keys, restarts)
-				head = true
+			var rows []Row
+			for i, c := range r.all {
+				metrics, err := r.restartTimes(c, kind, row)
+				if err != nil {
+					return fmt.Errorf("%s: %s: %w", name, c.name, err)
+				}
+				one := Row{Name: name, Server: c.name, X: float64(r.keys), Metrics: summarize(metrics)}
+				if i == 0 {
+					one.Aims = []Aim{atMost(metricSeconds, restartAim)}
+				}
+				rows = append(rows, one)
 			}
-			if err := runRestartRow(o, all, kind, r); err != nil {
-				return fmt.Errorf("restart from %s: %w", kind.name, err)
-			}
+			r.add(groupRestart, fmt.Sprintf("from the start of the process to its first PONG; %d keys, files in the page cache, %d starts of each", r.keys, restarts), rows...)
 		}
 	}
 	return nil
 }
 
-func runRestartRow(o options, all []contender, kind restartKind, r memoryRow) error {
-	took := make([][]float64, len(all))
-	megabytes := make([]int64, len(all))
-	reference := 0
-	for i, c := range all {
-		if c.name == "redis" {
-			reference = i
-		}
-		var err error
-		if took[i], megabytes[i], err = restartTimes(c, kind, r, o.keys); err != nil {
-			return fmt.Errorf("%s: %w", c.name, err)
-		}
-	}
-	middle := func(i int) float64 { return took[i][len(took[i])/2] }
-	for i, c := range all {
-		aim := ""
-		if i == 0 {
-			aim = fmt.Sprintf("≤ %.2f", restartAim)
-		}
-		fmt.Printf("| %s, %s | %s | %.2f [%.2f–%.2f] | %.2f | %d | %s |\n", kind.name, r.name, c.name,
-			middle(i), took[i][0], took[i][len(took[i])-1], middle(i)/middle(reference), megabytes[i], aim)
-	}
-	return nil
-}
-
-// restartTimes returns the seconds of some starts, sorted.
-func restartTimes(c contender, kind restartKind, r memoryRow, keys int) (seconds []float64, megabytes int64, err error) {
-	dir, err := tempDir()
+func (r *run) restartTimes(c contender, kind restartKind, row memoryRow) ([]figures, error) {
+	dir, err := leftovers.tempDir()
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer leftovers.remove(dir)
 	p, err := startIn(c, dir, kind.args(c)...)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	defer func() { p.end() }() // the last one
-	if err := r.fill(p, keys); err != nil {
-		return nil, 0, err
+	if err := row.fill(p, r.keys); err != nil {
+		return nil, err
 	}
 	if kind.save {
-		if reply, err := p.ask("SAVE"); err != nil || reply != "+OK" {
-			return nil, 0, fmt.Errorf("SAVE: %q, %v", reply, err)
+		if err := p.mustAsk("+OK", "SAVE"); err != nil {
+			return nil, err
 		}
 	}
+	var out []figures
 	for range restarts {
 		p.end()
 		sizeBytes, err := p.diskBytes()
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
-		megabytes = sizeBytes >> 20
 		began := time.Now()
 		next, err := startIn(c, dir, kind.args(c)...)
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
-		seconds = append(seconds, time.Since(began).Seconds())
 		p = next
-		if n, err := p.ask("DBSIZE"); err != nil || n != fmt.Sprintf(":%d", keys) {
-			return nil, 0, fmt.Errorf("%q keys after the restart (%v), want %d", n, err, keys)
+		out = append(out, figures{metricSeconds: time.Since(began).Seconds(), metricDisk: float64(sizeBytes)})
+		if err := p.mustAsk(fmt.Sprintf(":%d", r.keys), "DBSIZE"); err != nil {
+			return nil, err
 		}
 	}
-	slices.Sort(seconds)
-	return seconds, megabytes, nil
+	return out, nil
 }
