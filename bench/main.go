@@ -76,6 +76,10 @@ var groups = []group{
 	{name: groupRestart, run: runRestart},
 	{name: groupDuring, run: runDuring},
 	{name: groupDisk, run: runDisk},
+	{name: groupSlowDisk, asked: true, run: runSlowDisk},
+	{name: groupGrowthKeys, asked: true, run: runGrowthKeys},
+	{name: groupGrowthClients, asked: true, run: runGrowthClients},
+	{name: groupGrowthValues, asked: true, run: runGrowthValues},
 }
 
 // mode is something else that the command does than running loads.

@@ -61,21 +61,24 @@ type Sample struct {
 // Names of metrics. Latencies are those of the whole load unless the row says
 // whose.
 const (
-	metricCPU       = "cpu"        // the server's, user and system, per request
-	metricRate      = "rate"       // requests a second
-	metricP50       = "p50"        // latency
-	metricP99       = "p99"        //
-	metricP999      = "p999"       //
-	metricMax       = "max"        //
-	metricRSS       = "rss"        // resident memory at the end
-	metricGoHeap    = "go_heap"    // of it the Go heap's
-	metricGCShare   = "gc_share"   // of the CPU, the collector's
-	metricSyncs     = "syncs"      // fsync, fdatasync and O_DSYNC writes per request
-	metricSeconds   = "seconds"    // how long one thing took
-	metricBytes     = "bytes"      // per key
-	metricDisk      = "disk"       // bytes of files
-	metricSnapshots = "snapshots"  // finished during a repetition
-	metricSmallRate = "small_rate" // requests a second of the small values' clients
+	metricCPU        = "cpu"         // the server's, user and system, per request
+	metricRate       = "rate"        // requests a second
+	metricP50        = "p50"         // latency
+	metricP99        = "p99"         //
+	metricP999       = "p999"        //
+	metricMax        = "max"         //
+	metricRSS        = "rss"         // resident memory at the end
+	metricGoHeap     = "go_heap"     // of it the Go heap's
+	metricGCShare    = "gc_share"    // of the CPU, the collector's
+	metricSyncs      = "syncs"       // fsync, fdatasync and O_DSYNC writes per request
+	metricSeconds    = "seconds"     // how long one thing took
+	metricBytes      = "bytes"       // per key
+	metricDisk       = "disk"        // bytes of files
+	metricSnapshots  = "snapshots"   // finished during a repetition
+	metricSmallRate  = "small_rate"  // requests a second of the small values' clients
+	metricReaderRate = "reader_rate" // requests a second of clients that read beside writers
+	metricReaderP50  = "reader_p50"
+	metricReaderP99  = "reader_p99"
 )
 
 // units of the metrics above.
@@ -83,6 +86,9 @@ var units = map[string]string{
 	metricCPU: "µs", metricRate: "/s", metricP50: "ms", metricP99: "ms", metricP999: "ms", metricMax: "ms",
 	metricRSS: "B", metricGoHeap: "B", metricGCShare: "%", metricSyncs: "", metricSeconds: "s",
 	metricBytes: "B", metricDisk: "B", metricSnapshots: "", metricSmallRate: "/s",
+	metricQuietRate: "/s", metricQuietP99: "ms", metricKept: "",
+	metricDiskLargest: "B", metricDiskEnd: "B", metricWritten: "B",
+	metricReaderRate: "/s", metricReaderP50: "ms", metricReaderP99: "ms",
 }
 
 // figures are the metrics of one repetition.

@@ -203,3 +203,6 @@ func (s *Begins) Reply(r *Reply) error {
 func Completes(d Dialect, result []byte, client, clients int, first uint64) *Idem {
 	return NewIdem(d, Mix{}, result, client, clients, first)
 }
+
+// OperationKey is the key of operation n.
+func OperationKey(n uint64) string { return fmt.Sprintf("%s%0*d", idemPrefix, keyDigits, n) }

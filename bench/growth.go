@@ -1,0 +1,111 @@
+package main
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/hapaxkv/hapax/bench/load"
+)
+
+// What a request costs as something grows: one curve for each load, one point
+// for each size. They take long and their points are many, so they run only
+// when they are asked for.
+const (
+	groupGrowthKeys    = "Growth: keys"
+	groupGrowthClients = "Growth: connections"
+	groupGrowthValues  = "Growth: value size"
+)
+
+// growing is what all curves take: enough to draw them by.
+const (
+	growthReps    = 3
+	growthSeconds = 1
+)
+
+// shortly runs a function with the repetitions of a curve, if they aren't
+// shorter already.
+func (r *run) shortly(f func() error) error {
+	o := r.options
+	defer func() { r.options = o }()
+	r.reps, r.seconds = min(r.reps, growthReps), min(r.seconds, growthSeconds)
+	return f()
+}
+
+// curve is one load whose cost is drawn.
+type curve struct {
+	name     string
+	pipeline int
+	kind     curveKind
+	saving   bool // a snapshot runs meanwhile
+}
+
+type curveKind byte
+
+const (
+	reading curveKind = iota
+	writing
+	beginning // of operations
+	replaying // completed ones
+)
+
+// wantedCurves are those that were asked for.
+func (r *run) wantedCurves(group string, all []curve) []curve {
+	var wanted []curve
+	for _, c := range all {
+		if r.wants(group, c.name) {
+			wanted = append(wanted, c)
+		}
+	}
+	return wanted
+}
+
+// strings is the load of a curve that reads or writes one of n keys.
+func (c curve) strings(clients, keys int, v []byte) load.Group {
+	reads := 0
+	if c.kind == reading {
+		reads = 100
+	}
+	return load.Group{Name: c.name, Clients: clients, Pipeline: c.pipeline, New: func(i int) load.Script {
+		return load.NewStrings(keyPrefix, load.Uniform(keys, uint64(i)), v, reads, uint64(i))
+	}}
+}
+
+// begins is a load of operations that nobody has begun.
+func (c curve) begins(p *process, clients int) load.Group {
+	first := p.operations()
+	return load.Group{Name: c.name, Clients: clients, Pipeline: c.pipeline, New: func(i int) load.Script {
+		return load.NewBegins(p.dialect(), i, clients, first)
+	}}
+}
+
+func (c curve) params(clients int) map[string]string {
+	return map[string]string{"clients": strconv.Itoa(clients), "pipeline": strconv.Itoa(c.pipeline)}
+}
+
+// driveGroup drives one load for a repetition's length.
+func (r *run) driveGroup(p *process, g load.Group) (figures, error) {
+	f, _, err := p.drive(r.plan(g))
+	return f, err
+}
+
+// driveSaving has a snapshot begin a moment after the counting, so that what
+// its beginning costs, a fork for some, is counted.
+func (r *run) driveSaving(p *process, g load.Group) (figures, error) {
+	plan := r.plan(g)
+	plan.Warmup = 0
+	began := make(chan *saving, 1)
+	go func() {
+		time.Sleep(r.warmup())
+		began <- startSaving(p)
+	}()
+	f, _, err := p.drive(plan)
+	finished, saveErr := (<-began).stop()
+	if err != nil {
+		return nil, err
+	}
+	if saveErr != nil {
+		return nil, saveErr
+	}
+	f[metricSnapshots] = float64(finished)
+	return f, nil
+}
