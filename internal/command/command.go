@@ -117,6 +117,7 @@ var (
 type Ctx struct {
 	Args [][]byte    // Args[0] is the command's name as sent
 	Keys []shard.Key // extracted by the command's KeySpecs (I11), in order; use these, not Args, to reach the store
+	Near bool        // what their lookups need has been fetched into the processor's caches
 	Out  *resp.Writer
 	Tx   *shard.Tx // begun and locked by the dispatcher as Command.Lock says
 	Sess *Session

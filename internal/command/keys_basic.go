@@ -30,7 +30,7 @@ func del(c *Ctx) error {
 	}
 	var n int64
 	for i := range c.Keys {
-		if c.Tx.Delete(&c.Keys[i]) {
+		if c.Tx.Delete(c.key(i)) {
 			n++
 		}
 	}
@@ -41,7 +41,7 @@ func del(c *Ctx) error {
 func exists(c *Ctx) error {
 	var n int64
 	for i := range c.Keys {
-		if _, ok := peekCounted(c, &c.Keys[i]); ok {
+		if _, ok := peekCounted(c, c.key(i)); ok {
 			n++
 		}
 	}
@@ -51,8 +51,9 @@ func exists(c *Ctx) error {
 
 func touch(c *Ctx) error {
 	var n int64
+	var v shard.Value
 	for i := range c.Keys {
-		if _, ok := c.Tx.Get(&c.Keys[i]); ok {
+		if c.Tx.Read(c.key(i), &v) {
 			n++
 		}
 	}

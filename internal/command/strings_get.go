@@ -41,9 +41,9 @@ func mGet(c *Ctx) error {
 	leftBytes := c.maxBulk()
 	sizedBelow := leftBytes - mGetUnsizedBytes
 	c.Out.Array(len(c.Keys))
+	var v shard.Value
 	for i := range c.Keys {
-		v, found := c.Tx.Get(&c.Keys[i])
-		if !found || v.Type != shard.String {
+		if !c.Tx.Read(c.key(i), &v) || v.Type != shard.String {
 			c.Out.Null()
 			continue
 		}

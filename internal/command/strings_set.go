@@ -127,7 +127,7 @@ func mSetNX(c *Ctx) error {
 		return WrongArity(c.Cmd)
 	}
 	for i := range c.Keys {
-		if c.Tx.Touch(&c.Keys[i]) {
+		if c.Tx.Touch(c.key(i)) {
 			c.Out.Int(0)
 			return nil
 		}
@@ -146,7 +146,7 @@ func (c *Ctx) putPairs() error {
 		c.Tx.Atomic()
 	}
 	for i := range c.Keys {
-		if err := c.putString(&c.Keys[i], c.Args[2+2*i], 0); err != nil {
+		if err := c.putString(c.key(i), c.Args[2+2*i], 0); err != nil {
 			return err
 		}
 	}

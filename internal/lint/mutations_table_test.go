@@ -237,7 +237,7 @@ var mutations = []mutation{
 		"first <= last; first += step", "first < last; first += step",
 		"command.TestKeysOfEveryShape", false},
 	{12, "a declared count is reserved", "internal/resp/parser.go",
-		"func (p *Parser) shrink() {", "func (p *Parser) shrink() {\n	p.args = make([][]byte, 0, 1<<20)",
+		"	args := p.args\n", "	args := append(make([][]byte, 0, count), p.args...)\n",
 		"resp.TestDeclaredSizesReserveNothing", false},
 	{12, "commands run on over unread replies", "internal/server/session.go",
 		"	case int64(len(ex.out.Buf)-s.sent) > ex.tun.OutputPauseBytes:", "	case int64(len(ex.out.Buf)-s.sent) > ex.tun.OutputPauseBytes<<20:",

@@ -56,7 +56,7 @@ func FuzzAgainstRedcon(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var p resp.Parser
+		var p reader
 		for len(data) > 0 {
 			if dialect(data) != "" {
 				return
@@ -96,7 +96,7 @@ func TestDialectIsNarrow(t *testing.T) {
 		t.Run(strconv.Quote(in[:min(len(in), 20)]), func(t *testing.T) {
 			require.Equal(t, want, dialect([]byte(in)))
 			complete, theirs, _, rest, theirErr := redcon.ReadNextCommand([]byte(in), nil)
-			var p resp.Parser
+			var p reader
 			n, err := p.Next([]byte(in))
 			same := complete == (n > 0) && (theirErr != nil) == (err != nil) &&
 				(n == 0 || len(in)-len(rest) == n && strings.Join(texts(theirs), "|") == strings.Join(texts(p.Args()), "|"))

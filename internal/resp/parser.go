@@ -18,14 +18,16 @@ import (
 //  3. within a length line or an inline request, scanned is where the search
 //     for its end goes on;
 //  4. arguments are collected by a second walk over the length lines once all
-//     is there, which needs no list of where they were.
+//     is there, which needs no list of where they were. Between calls a parser
+//     holds no memory.
 //
 // A usual request that is there whole takes a short way that keeps no state:
 // with it a GET costs half.
 type Parser struct {
 	Limits Limits
 
-	args [][]byte
+	args [][]byte // the caller's, during Next
+	base int      // of args: where the present request's begin
 
 	started bool  // a part of the present request was seen by an earlier call
 	at      int   // 2.
@@ -37,20 +39,21 @@ type Parser struct {
 	inBulk  bool
 }
 
-// keptArgs is how many arguments' room a parser keeps whatever it last read.
-const keptArgs = 64
-
 // Next parses one request from buf, which starts at that request's first byte
 // on every call until it is complete (the bytes may have moved, more may have
-// been appended). It returns the bytes consumed, 0 when more are needed.
-// Afterwards Args holds the arguments, borrowed from buf; an empty request
-// (blank line, *0, *-1) is consumed with no Args. An inline request with
-// quotes is unquoted within buf. err is a ProtocolError.
-func (p *Parser) Next(buf []byte) (n int, err error) {
-	if !p.started {
-		p.shrink()
-	}
-	p.args = p.args[:0]
+// been appended). It returns the bytes consumed, 0 when more are needed, and
+// args with this request's arguments behind it, which borrow from buf; so that
+// a caller keeps those of a pipeline in one list. An empty request (blank line,
+// *0, *-1) is consumed and has none. An inline request with quotes is unquoted
+// within buf. err is a ProtocolError.
+func (p *Parser) Next(args [][]byte, buf []byte) (all [][]byte, n int, err error) {
+	p.args, p.base = args, len(args)
+	n, err = p.next(buf)
+	all, p.args = p.args, nil
+	return all, n, err
+}
+
+func (p *Parser) next(buf []byte) (n int, err error) {
 	if len(buf) == 0 {
 		return 0, nil
 	}
@@ -58,10 +61,11 @@ func (p *Parser) Next(buf []byte) (n int, err error) {
 	case buf[0] != '*':
 		n, err = p.inline(buf)
 	case !p.started && !p.Limits.Unauthenticated:
-		if n = p.whole(buf); n == 0 {
-			p.args = p.args[:0]
-			n, err = p.array(buf)
+		if n = p.whole(buf); n > 0 {
+			return n, nil
 		}
+		p.args = p.args[:p.base]
+		n, err = p.array(buf)
 	default:
 		n, err = p.array(buf)
 	}
@@ -69,16 +73,13 @@ func (p *Parser) Next(buf []byte) (n int, err error) {
 		p.restart()
 		return n, nil
 	}
-	p.args = p.args[:0]
+	p.args = p.args[:p.base]
 	p.started = true
 	if err != nil {
 		p.restart()
 	}
 	return 0, err
 }
-
-// Args are the arguments of the last complete request, valid until Next.
-func (p *Parser) Args() [][]byte { return p.args }
 
 // Want is how long buf must at least become for the present request to make
 // progress (0 when unknown), so that the reader can grow its buffer towards a
@@ -96,28 +97,15 @@ func (p *Parser) Want() int {
 // InBulk is true while the parser waits within a bulk string of the present request.
 func (p *Parser) InBulk() bool { return p.inBulk }
 
-// Release lets go of the room for arguments and of the bytes that the last
-// ones borrowed, for a connection that drops its buffer or goes idle. Args is
-// empty afterwards; an unfinished request goes on unharmed.
-func (p *Parser) Release() { p.args = nil }
-
 // Reset forgets an unfinished request, whose bytes will be given in again from
 // an earlier place.
 func (p *Parser) Reset() { p.restart() }
 
-// restart makes the parser ready for the next request's first byte. Args stay.
+// restart makes the parser ready for the next request's first byte.
 func (p *Parser) restart() {
 	p.started, p.inBulk = false, false
 	p.at, p.scanned, p.first = 0, 0, 0
 	p.count, p.left, p.bulk = 0, 0, 0
-}
-
-// shrink gives back the room of a request much larger than the last one was,
-// so that one request of a million arguments does not hold it forever.
-func (p *Parser) shrink() {
-	if c := cap(p.args); c > keptArgs && len(p.args) < c/4 {
-		p.args = make([][]byte, 0, max(keptArgs, len(p.args)))
-	}
 }
 
 // whole reads an array that is complete in buf and in which every length is of
@@ -142,7 +130,7 @@ func (p *Parser) whole(buf []byte) (n int) {
 		at = end + 2
 	}
 	p.args = args
-	if int64(len(args)) < count {
+	if int64(len(args)-p.base) < count {
 		return 0
 	}
 	return at

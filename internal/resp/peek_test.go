@@ -35,11 +35,11 @@ func FuzzPeek(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		key, ok := Peek(data)
 		var p Parser
-		n, err := p.Next(data)
+		args, n, err := p.Next(nil, data)
 		if err != nil || n == 0 || data[0] != '*' || !ok {
 			return
 		}
-		if args := p.Args(); len(args) >= 2 {
+		if len(args) >= 2 {
 			require.Equal(t, string(args[1]), string(key))
 		}
 	})

@@ -11,12 +11,14 @@ type request struct {
 	cmd  *command.Command // nil when unknown
 	err  error            // why it will not run, from Resolve
 	keys []shard.Key
-	end  int // bytes from the first request's beginning to behind this one
+	end  int  // bytes from the first request's beginning to behind this one
+	near bool // what the lookups of its keys need has been fetched
 }
 
 // maxAhead is how many requests of a pipeline are parsed before the first of
-// them runs, so that the waits for memory of all their lookups overlap.
-// Measured on the prototype: SET in pipelines of 16 took about half.
+// them runs, so that the waits for memory of all their lookups overlap, and how
+// many keys end a batch. Measured on the prototype: SET in pipelines of 16 took
+// about half.
 const maxAhead = 32
 
 // parseAhead fills ex.ahead with the requests that data begins with, usually
@@ -32,14 +34,15 @@ const maxAhead = 32
 // It returns a protocol error only when no request comes before it.
 func (ex *executor) parseAhead(s *Session, data []byte) error {
 	clear(ex.ahead)
-	ex.ahead, ex.aheadArgs, ex.keys = ex.ahead[:0], ex.aheadArgs[:0], ex.keys[:0]
-	for end := 0; end < len(data) && len(ex.ahead) < maxAhead; {
+	ex.ahead, ex.args, ex.keys = ex.ahead[:0], ex.args[:0], ex.keys[:0]
+	for end := 0; end < len(data) && len(ex.ahead) < maxAhead && len(ex.keys) < maxAhead; {
 		first := len(ex.ahead) == 0
 		array := data[end] == '*'
 		if !first && !array {
 			break
 		}
-		n, err := s.parser.Next(data[end:])
+		from := len(ex.args)
+		all, n, err := s.parser.Next(ex.args, data[end:])
 		if err != nil && first {
 			return err
 		}
@@ -47,26 +50,35 @@ func (ex *executor) parseAhead(s *Session, data []byte) error {
 			break // what came before it runs first; then it is found again
 		}
 		end += n
-		r := request{args: s.parser.Args(), end: end}
-		alone := first && (end == len(data) || !array)
-		if !alone {
-			// The parser will use its list again.
-			from := len(ex.aheadArgs)
-			ex.aheadArgs = append(ex.aheadArgs, r.args...)
-			r.args = ex.aheadArgs[from:]
-		}
+		ex.args = all
+		ex.ahead = append(ex.ahead, request{})
+		r := &ex.ahead[len(ex.ahead)-1]
+		r.args, r.end = all[from:len(all):len(all)], end
 		if len(r.args) > 0 {
-			ex.prepare(&r)
+			ex.prepare(r)
 		}
-		ex.ahead = append(ex.ahead, r)
-		if alone || r.cmd != nil && !eligible(r.cmd, ex.path, &s.state) {
+		if !array || r.cmd != nil && !eligible(r.cmd, ex.path, &s.state) {
 			break
 		}
 	}
 	if len(ex.ahead) > 1 && ex.tx != nil {
-		ex.tx.Prefetch(s.state.DB, ex.keys)
+		ex.fetchAhead(s.state.DB)
 	}
 	return nil
+}
+
+// fetchAhead fetches what the batch's first lookups will need. A request of
+// more keys than that fetches for itself as it goes on.
+func (ex *executor) fetchAhead(db int) {
+	n := min(len(ex.keys), maxAhead)
+	ex.tx.Prefetch(db, ex.keys[:n])
+	for i := range ex.ahead {
+		r := &ex.ahead[i]
+		if n -= len(r.keys); n < 0 {
+			return
+		}
+		r.near = true
+	}
 }
 
 // prepare finds a request's row and keys. An unknown command and a wrong

@@ -91,7 +91,7 @@ func (ex *executor) execute(s *Session, r *request, mark int) {
 	started := ex.tally.begin(row, cmd, len(r.args), ex.srv.eng.Clock)
 
 	c := &ex.ctx
-	c.Cmd, c.Args, c.Keys, c.Block = cmd, r.args, r.keys, nil
+	c.Cmd, c.Args, c.Keys, c.Near, c.Block = cmd, r.args, r.keys, r.near, nil
 	var err error
 	if ex.tx == nil {
 		err = cmd.Run(c) // loading: such a row uses no transaction

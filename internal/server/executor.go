@@ -27,9 +27,9 @@ type executor struct {
 	host host
 	cur  *Session // whose commands run
 
-	ahead     []request   // requests parsed and not run yet
-	aheadArgs [][]byte    // their arguments, when there are several
-	keys      []shard.Key // their keys
+	ahead []request   // requests parsed and not run yet
+	args  [][]byte    // their arguments
+	keys  []shard.Key // their keys
 
 	rnd     *rand.PCG
 	buffers bufferStack
@@ -74,13 +74,13 @@ func (ex *executor) end() {
 	ex.srv.totals.publish(&ex.tally, ex.tx)
 	// What was parsed borrows from buffers that may be large.
 	clear(ex.ahead)
-	clear(ex.aheadArgs)
+	clear(ex.args)
 	clear(ex.keys)
 	if cap(ex.ctx.Scratch) > keptScratchBytes {
 		ex.ctx.Scratch = nil
 	}
-	if cap(ex.keys) > keptKeys || cap(ex.aheadArgs) > keptKeys {
-		ex.keys, ex.aheadArgs, ex.ahead = nil, nil, nil
+	if cap(ex.keys) > keptKeys || cap(ex.args) > keptKeys {
+		ex.keys, ex.args, ex.ahead = nil, nil, nil
 	}
 	ex.ctx.Keys = nil
 	if n := ex.buffers.droppedBytes; n > 0 {

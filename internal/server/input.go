@@ -74,12 +74,8 @@ func (s *Session) keep(ex *executor, rest []byte) {
 	s.in, s.inAt = append(s.in[:0], rest...), 0
 }
 
-// dropInput gives the session's own buffer back. The parser's arguments still
-// point into a large one, which would keep it alive.
+// dropInput gives the session's own buffer back.
 func (s *Session) dropInput(ex *executor) {
-	if cap(s.in) > keptBytes {
-		s.parser.Release()
-	}
 	ex.buffers.give(s.in)
 	s.in, s.inAt = nil, 0
 }

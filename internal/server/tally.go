@@ -20,6 +20,8 @@ type tally struct {
 	counters command.Counters
 	errors   map[string]int64
 
+	nowNano int64 // when the clock was last read; 0 when it wasn't in this turn
+
 	commands                                     int64
 	netIn, netOut                                int64
 	errorReplies, protocolErrors                 int64
@@ -55,14 +57,16 @@ func (t *tally) begin(row *rowTally, cmd *command.Command, argc int, c *clock.Cl
 	if cmd.Group == command.Grouped && argc <= fewArguments && row.calls%sampleCalls != 1 {
 		return untimed
 	}
-	return max(c.MonoNano(), 1)
+	t.nowNano = max(c.MonoNano(), 1)
+	return t.nowNano
 }
 
 // finish adds the time of a call that was timed.
 func (t *tally) finish(started int64, row *rowTally, c *clock.Clock) {
 	if started != untimed {
+		t.nowNano = max(c.MonoNano(), started)
 		row.timedCalls++
-		row.timedNano += c.MonoNano() - started
+		row.timedNano += t.nowNano - started
 	}
 }
 

@@ -60,7 +60,13 @@ type Key struct {
 }
 
 // MakeKey hashes b, which the Key borrows.
-func MakeKey(b []byte) Key { return Key{Bytes: b, Slot: slot.Of(b), Hash: hashKey(b)} }
+func MakeKey(b []byte) (k Key) {
+	k.Set(b)
+	return k
+}
+
+// Set makes k the key b, in place: a list of keys is filled without copies.
+func (k *Key) Set(b []byte) { k.Bytes, k.Slot, k.Hash = b, slot.Of(b), hashKey(b) }
 
 // Value is a value as read or to be stored. Bytes read from a Tx are borrowed
 // until Tx.End, whatever the Tx does to the key meanwhile, Splice excepted;
