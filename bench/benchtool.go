@@ -30,7 +30,7 @@ type classic struct {
 }
 
 // least is how many requests a load has at least.
-const least = 2000
+const least = 1000
 
 // runTool loads the server for about that long, going by the rate of the load
 // before, and measures it.

@@ -11,7 +11,7 @@ import (
 const groupClients = "Connections"
 
 // manyClients take long to be served once each, so they are warmed up longer.
-const manyClients = 1000
+const manyClients = 500
 
 var clientCounts = []int{1, 50, 500, 5000}
 

@@ -36,11 +36,7 @@ func runDisk(r *run) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
-		row := Row{Name: diskName, Server: c.name, Metrics: summarize([]figures{f})}
-		for _, name := range []string{metricDiskLargest, metricDiskEnd, metricWritten} {
-			row.Metrics[name] = newSample("B", f[name])
-		}
-		rows = append(rows, row)
+		rows = append(rows, Row{Name: diskName, Server: c.name, Metrics: summarize([]figures{f})})
 	}
 	r.add(groupDisk, fmt.Sprintf("%.2g minutes of overwrites at %d a second, %d keys, %d-byte values, appendfsync everysec; "+
 		"disk is the mean, snapshots those made or logs rewritten", r.minutes, diskRate, r.hotKeys, valueBytes), rows...)

@@ -26,9 +26,11 @@ var duringRows = []duringRow{
 	{"GET, 50 clients", 1, true},
 }
 
+// Metrics of this group alone.
 const (
-	quietName  = ", no snapshot"
-	savingName = ", snapshots"
+	metricQuietRate = "quiet_rate" // without a snapshot, just before
+	metricQuietP99  = "quiet_p99"
+	metricKept      = "kept" // the rate beside a snapshot over that
 )
 
 // runDuring compares each server with itself while snapshots run one after the
@@ -56,20 +58,15 @@ func runDuring(r *run) error {
 		}
 	}
 	for _, row := range wanted {
-		for _, saving := range []bool{false, true} {
-			c := saved.during(row, saving)
-			c.note = fmt.Sprintf("%d keys, appendfsync always; snapshots run one after the other, and their number is what finished", saved.hotKeys)
-			if err := r.compare(servers, c); err != nil {
-				return err
-			}
+		if err := r.compare(servers, saved.during(row)); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func (r *run) during(row duringRow, saving bool) comparison {
-	c := comparison{group: groupDuring, name: row.name + quietName,
-		params: map[string]string{"clients": "50", "pipeline": strconv.Itoa(row.pipeline), "snapshots": strconv.FormatBool(saving)}}
+// during takes turns between without and with.
+func (r *run) during(row duringRow) comparison {
 	reads := 0
 	if row.get {
 		reads = 100
@@ -78,13 +75,16 @@ func (r *run) during(row duringRow, saving bool) comparison {
 	plan := r.plan(load.Group{Name: row.name, Clients: 50, Pipeline: row.pipeline, New: func(i int) load.Script {
 		return load.NewStrings(keyPrefix, load.Uniform(r.hotKeys, uint64(i)), v, reads, uint64(i))
 	}})
-	c.once = func(p *process) (figures, error) {
-		f, _, err := p.drive(plan)
-		return f, err
-	}
-	if saving {
-		c.name = row.name + savingName
-		c.once = func(p *process) (figures, error) {
+	return comparison{
+		group: groupDuring, name: row.name,
+		note: fmt.Sprintf("%d keys, appendfsync always; snapshots run one after the other and their number is what finished, "+
+			"quiet is the same load without, kept is the rate beside them over the quiet one", r.hotKeys),
+		params: map[string]string{"clients": "50", "pipeline": strconv.Itoa(row.pipeline)},
+		once: func(p *process) (figures, error) {
+			quiet, _, err := p.drive(plan)
+			if err != nil {
+				return nil, err
+			}
 			s := startSaving(p)
 			f, _, err := p.drive(plan)
 			finished, saveErr := s.stop()
@@ -92,10 +92,11 @@ func (r *run) during(row duringRow, saving bool) comparison {
 				return nil, err
 			}
 			f[metricSnapshots] = float64(finished)
+			f[metricQuietRate], f[metricQuietP99] = quiet[metricRate], quiet[metricP99]
+			f[metricKept] = f[metricRate] / quiet[metricRate]
 			return f, nil
-		}
+		},
 	}
-	return c
 }
 
 // saving keeps a snapshot running.

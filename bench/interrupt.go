@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // leftovers is what has to go when the run ends before its end.
@@ -75,12 +76,16 @@ func (t *tidier) clear() {
 	for _, cmd := range t.running {
 		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	}
-	for _, dir := range t.dirs {
-		// A process that is just ending may still write a file.
-		for range 100 {
-			if os.RemoveAll(dir) == nil {
+	// Who started them waits for them, so that their groups are gone soon.
+	for _, cmd := range t.running {
+		for range 1000 {
+			if syscall.Kill(-cmd.Process.Pid, 0) != nil {
 				break
 			}
+			time.Sleep(5 * time.Millisecond)
 		}
+	}
+	for _, dir := range t.dirs {
+		os.RemoveAll(dir)
 	}
 }

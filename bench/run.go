@@ -49,15 +49,6 @@ func (r *run) wants(group, row string) bool {
 	return strings.Contains(strings.ToLower(group+": "+row), strings.ToLower(r.only))
 }
 
-// rows is how many there are in the report.
-func (r *run) rows() int {
-	n := 0
-	for _, g := range r.report.Groups {
-		n += len(g.Rows)
-	}
-	return n
-}
-
 // add puts the rows of one load, one for each server, into the report. Aims are
 // judged here.
 func (r *run) add(group, note string, rows ...Row) {
