@@ -79,11 +79,12 @@ type meter struct {
 	err   error
 }
 
-// begin is called when counting begins.
+// begin is called when counting begins. What asks the server comes before its
+// CPU is read, and at the end after it: the answers aren't among the requests.
 func (m *meter) begin() {
-	m.cpu, m.err = m.p.cpuMicro()
+	m.gc, _, m.err = m.p.goRuntime()
 	if m.err == nil {
-		m.gc, _, m.err = m.p.goRuntime()
+		m.cpu, m.err = m.p.cpuMicro()
 	}
 }
 

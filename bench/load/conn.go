@@ -62,6 +62,7 @@ func (c *conn) take(b []byte) (replies int, err error) {
 type tally struct {
 	groups   []GroupResult
 	fromNano int64
+	stopped  bool // nothing counts any more
 }
 
 func newTally(groups []Group) *tally {
@@ -82,13 +83,21 @@ func (t *tally) start(nowNano int64) {
 }
 
 func (t *tally) count(group, replies int, nano int64) {
+	if t.stopped {
+		return
+	}
 	g := &t.groups[group]
 	g.Requests += int64(replies)
 	// Past the histogram's end is at its end.
 	g.Latency.RecordValues(min(max(nano, leastNano), mostNano), int64(replies))
 }
 
+// stop keeps what it was told the first time.
 func (t *tally) stop(nowNano int64) {
+	if t.stopped {
+		return
+	}
+	t.stopped = true
 	for i := range t.groups {
 		t.groups[i].Seconds = time.Duration(nowNano - t.fromNano).Seconds()
 	}

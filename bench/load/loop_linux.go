@@ -135,6 +135,8 @@ func (l *loop) drive() error {
 		case phase == counting && !l.counting:
 			l.counting = true
 			l.tally.start(l.nowNano())
+		case phase == counted:
+			l.tally.stop(l.nowNano())
 		}
 		for i := range max(n, 0) {
 			if err := l.event(events[i]); err != nil {

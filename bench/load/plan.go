@@ -22,8 +22,8 @@ type Plan struct {
 	Loops    int           // goroutines that drive connections; 0: one
 	Warmup   time.Duration // driven but not counted
 	Duration time.Duration // counted; 0: until the groups have sent their Requests
-	Begin    func()        // called when the counting begins, and
-	End      func()        // when it has ended, while the load still runs
+	Begin    func()        // called just before the counting begins, and
+	End      func()        // just after it has ended, while the load still runs
 	Groups   []Group       // run at the same time
 }
 

@@ -39,7 +39,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestTally forgets what came before the counting, and has a place for what is
+// TestTally forgets what came before the counting and after it, and has a place for what is
 // out of the histogram's range.
 func TestTally(t *testing.T) {
 	tl := newTally([]Group{{Name: "a"}, {Name: "b"}})
@@ -48,6 +48,8 @@ func TestTally(t *testing.T) {
 	tl.count(1, 2, 3*mostNano)
 	tl.count(1, 1, 0)
 	tl.stop(12e9)
+	tl.count(1, 9, 1e6)
+	tl.stop(20e9)
 	b := tl.groups[1]
 	if b.Requests != 3 || b.Latency.TotalCount() != 3 || b.Seconds != 2 || b.Rate() != 1.5 {
 		t.Errorf("%d requests, %d latencies, %v s", b.Requests, b.Latency.TotalCount(), b.Seconds)

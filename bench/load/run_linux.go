@@ -11,6 +11,7 @@ import (
 const (
 	warming int32 = iota
 	counting
+	counted // the load goes on while the server is looked at
 	stopping
 )
 
@@ -61,7 +62,7 @@ func run(p *Plan) (Result, error) {
 	}
 	if p.Duration > 0 {
 		pause(p.Duration, ended)
-		// The load goes on while End looks at the server.
+		c.phase.CompareAndSwap(counting, counted)
 		if p.End != nil {
 			p.End()
 		}
