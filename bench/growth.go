@@ -2,6 +2,7 @@ package main
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/hapaxkv/hapax/bench/load"
@@ -16,11 +17,31 @@ const (
 	groupGrowthValues  = "Growth: value size"
 )
 
-// growing is what all curves take: enough to draw them by.
+// What all points take: enough to draw them by.
 const (
 	growthReps    = 3
 	growthSeconds = 1
 )
+
+// growing is where the curves' points are.
+type growing struct {
+	clients []int
+	bytes   []int // of a value
+	// valueKeys is how many small values there are.
+	valueKeys int
+}
+
+var growingAll = growing{
+	valueKeys: 100_000,
+	clients:   []int{1, 10, 50, 200, 1000, 5000},
+	bytes:     []int{16, 128, 1 << 10, 16 << 10, 256 << 10, 4 << 20},
+}
+
+// asks says whether a group that has to be asked for was: by a part of its
+// name, or by its name and a row's.
+func (r *run) asks(group string) bool {
+	return r.only != "" && (r.wants(group, "") || strings.HasPrefix(strings.ToLower(r.only), strings.ToLower(group)+": "))
+}
 
 // shortly runs a function with the repetitions of a curve, if they aren't
 // shorter already.

@@ -24,8 +24,12 @@ var keyCurves = []curve{
 
 // keyCounts go up by tens to the most that was asked for.
 func keyCounts(most int) []int {
+	const least = 10_000
+	if most < least {
+		return []int{most}
+	}
 	var counts []int
-	for n := 10_000; n <= most; n *= 10 {
+	for n := least; n <= most; n *= 10 {
 		counts = append(counts, n)
 	}
 	return counts

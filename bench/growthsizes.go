@@ -13,8 +13,6 @@ var clientCurves = []curve{
 	{name: "IDEM BEGIN", pipeline: 1, kind: beginning},
 }
 
-var growingClients = []int{1, 10, 50, 200, 1000, 5000}
-
 // runGrowthClients loads with more and more connections, all of them busy.
 func runGrowthClients(r *run) error {
 	wanted := r.wantedCurves(groupGrowthClients, clientCurves)
@@ -28,7 +26,7 @@ func runGrowthClients(r *run) error {
 	defer stop()
 	return r.shortly(func() error {
 		for _, c := range wanted {
-			for _, n := range growingClients {
+			for _, n := range r.growing.clients {
 				if err := r.compare(servers, r.clientsPoint(c, n)); err != nil {
 					return err
 				}
@@ -76,13 +74,10 @@ var valueCurves = []curve{
 	{name: "IDEM replay", pipeline: 1, kind: replaying},
 }
 
-var growingBytes = []int{16, 128, 1 << 10, 16 << 10, 256 << 10, 4 << 20}
-
 // Few connections, or their buffers alone would be most of what moves.
 const (
 	valueClients   = 10
 	valueTotal     = 256 << 20 // bounds what all values take
-	valueMostKeys  = 100_000
 	valueLeastKeys = 2 * valueClients
 )
 
@@ -98,7 +93,7 @@ func runGrowthValues(r *run) error {
 	}
 	defer stop()
 	return r.shortly(func() error {
-		for _, size := range growingBytes {
+		for _, size := range r.growing.bytes {
 			for _, c := range wanted {
 				if err := r.compare(servers, r.valuesPoint(c, size)); err != nil {
 					return err
@@ -109,17 +104,26 @@ func runGrowthValues(r *run) error {
 	})
 }
 
-// keysOfSize is a multiple of the connections.
-func keysOfSize(bytes int) int {
-	return min(max(valueTotal/bytes, valueLeastKeys), valueMostKeys) / valueClients * valueClients
+// fillPipeline is how many small operations are completed at once.
+func fillPipeline(bytes int) int {
+	if bytes <= 1<<10 {
+		return 16
+	}
+	return 1
+}
+
+// keysOfSize is a multiple of what the connections send at once.
+func keysOfSize(bytes, most int) int {
+	batch := valueClients * fillPipeline(bytes)
+	return min(max(valueTotal/bytes, valueLeastKeys), most) / batch * batch
 }
 
 func (r *run) valuesPoint(c curve, size int) comparison {
-	keys, v := keysOfSize(size), value(size)
+	keys, v := keysOfSize(size, r.growing.valueKeys), value(size)
 	point := comparison{
 		group: groupGrowthValues, name: c.name, x: float64(size), params: c.params(valueClients),
 		note: fmt.Sprintf("%d connections, no pipeline, up to %d keys that take up to %d MB, persistence off. "+
-			"IDEM replay reads the result of a completed operation", valueClients, valueMostKeys, valueTotal>>20),
+			"IDEM replay reads the result of a completed operation", valueClients, r.growing.valueKeys, valueTotal>>20),
 	}
 	if c.kind == replaying {
 		point.prepare = func(p *process) error { return p.completeAll(keys, v) }
@@ -151,7 +155,7 @@ func (p *process) completeAll(operations int, result []byte) error {
 		return err
 	}
 	_, err := load.Run(load.Plan{Addr: p.addr(), Groups: []load.Group{{
-		Name: "preload", Clients: valueClients, Requests: 2 * operations,
+		Name: "preload", Clients: valueClients, Pipeline: fillPipeline(len(result)), Requests: 2 * operations,
 		New: func(i int) load.Script { return load.Completes(p.dialect(), result, i, valueClients, 0) },
 	}}})
 	return err

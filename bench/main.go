@@ -127,7 +127,7 @@ func command() error {
 func (r *run) runAll() error {
 	fmt.Fprint(r.out, r.report.head())
 	for _, g := range groups {
-		if g.asked && (r.only == "" || !r.wants(g.name, "")) {
+		if g.asked && !r.asks(g.name) {
 			continue
 		}
 		before := len(r.report.Groups)
