@@ -16,23 +16,29 @@ import (
 // The next start finds everything acknowledged.
 func TestFailingDisk(t *testing.T) {
 	for _, test := range []struct {
-		name, calls, fault string
-		ends               bool // the process has to end
-		reason             string
+		name, direct, calls, fault string
+		ends                       bool // the process has to end
+		reason                     string
 	}{
-		{"every sync", "fdatasync,fsync", "error=EIO:when=40+", true, "input/output error"},
-		{"one sync", "fdatasync", "error=EIO:when=60", true, "input/output error"},
-		{"every write", "pwrite64", "error=ENOSPC:when=40+", true, "no space left on device"},
-		{"one write", "pwrite64", "error=EIO:when=60", true, "input/output error"},
-		{"every rename", "rename,renameat,renameat2", "error=EIO:when=2+", false, "input/output error"},
-		{"every sync of a directory", "fsync", "error=EIO:when=2+", false, "input/output error"},
-		{"every file made or opened", "openat", "error=EIO:when=3+", false, "input/output error"},
+		{"every sync", "no", "fdatasync,fsync", "error=EIO:when=40+", true, "input/output error"},
+		{"one sync", "no", "fdatasync", "error=EIO:when=60", true, "input/output error"},
+		{"every write", "no", "pwrite64", "error=ENOSPC:when=40+", true, "no space left on device"},
+		{"one write", "no", "pwrite64", "error=EIO:when=60", true, "input/output error"},
+		{"every direct write", "auto", "pwritev2", "error=EIO:when=40+", true, "input/output error"},
+		{"one direct write", "auto", "pwritev2", "error=EIO:when=60", true, "input/output error"},
+		{"direct writes stop working", "auto", "pwritev2", "error=EINVAL:when=40+", false, "cannot be written directly"},
+		{"every rename", "auto", "rename,renameat,renameat2", "error=EIO:when=2+", false, "input/output error"},
+		{"every sync of a directory", "auto", "fsync", "error=EIO:when=2+", false, "input/output error"},
+		{"every file made or opened", "auto", "openat", "error=EIO:when=3+", false, "input/output error"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			strace := need(t, "strace", requireRoot)
 			dir := t.TempDir()
-			s := start(t, dir, snapshotArgs...)
+			s := start(t, dir, append([]string{"--wal-direct-io", test.direct}, snapshotArgs...)...)
+			if test.direct == "auto" && strings.Contains(test.calls, "pwritev2") {
+				needDirect(t, s)
+			}
 			// Counted for each thread of the server.
 			inject(t, strace, s, test.calls, test.fault)
 			var wg sync.WaitGroup
@@ -49,6 +55,17 @@ func TestFailingDisk(t *testing.T) {
 			wg.Wait()
 			allThere(t, dir, acknowledged)
 		})
+	}
+}
+
+// needDirect skips where the log is not written directly.
+func needDirect(t *testing.T, s *server) {
+	t.Helper()
+	c := dial(t, s)
+	c.want("+OK", "SET first write")
+	c.want("1", "DEL first")
+	if c.info("log_direct_io") != "1" {
+		t.Skip("no direct writes on this file system")
 	}
 }
 

@@ -6,6 +6,9 @@ import (
 	"testing"
 )
 
+// commitCalls are what a commit waits in, however the log is written.
+const commitCalls = "fdatasync,pwritev2"
+
 // TestHangingDisk makes one sync take very long, by strace. It is reported
 // while it lasts, what depends on it waits, reads of other keys don't; and past
 // its bound the process gives up, having acknowledged nothing that is lost.
@@ -16,7 +19,7 @@ func TestHangingDisk(t *testing.T) {
 		strace := need(t, "strace", requireRoot)
 		dir := t.TempDir()
 		s := start(t, dir, append([]string{"--sync-hang-report-ms", "200"}, snapshotArgs...)...)
-		inject(t, strace, s, "fdatasync", hang(800_000))
+		inject(t, strace, s, commitCalls, hang(800_000))
 		acknowledged, err := fillUp(t, s, 8, 800)
 		if err != nil {
 			t.Errorf("a write failed: %v", err)
@@ -33,7 +36,7 @@ func TestHangingDisk(t *testing.T) {
 		strace := need(t, "strace", requireRoot)
 		dir := t.TempDir()
 		s := start(t, dir, append([]string{"--sync-hang-report-ms", "200", "--sync-hang-fatal-ms", "600"}, snapshotArgs...)...)
-		inject(t, strace, s, "fdatasync", hang(4_000_000))
+		inject(t, strace, s, commitCalls, hang(4_000_000))
 		acknowledged, err := fillUp(t, s, 8, 1_000_000)
 		if err == nil {
 			t.Error("no write failed")

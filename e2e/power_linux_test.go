@@ -18,13 +18,14 @@ import (
 // dead disk would be, nothing in memory reaches the file any more, and the
 // next start finds a copy of the file. The promises are TestKillUnderLoad's.
 func TestPowerCut(t *testing.T) {
-	for _, kind := range []string{"ext4", "xfs"} {
-		t.Run(kind, func(t *testing.T) {
+	for _, way := range []struct{ kind, direct string }{{"ext4", "auto"}, {"ext4", "no"}, {"xfs", "auto"}, {"xfs", "no"}} {
+		kind := way.kind
+		t.Run(kind+"-direct-"+way.direct, func(t *testing.T) {
 			t.Parallel()
 			seed := uint64(time.Now().UnixNano())
 			t.Logf("seed %d", seed)
 			disk := newLoopDisk(t, kind)
-			k := newKillRun(t, seed, disk.mount, snapshotArgs...)
+			k := newKillRun(t, seed, disk.mount, append([]string{"--wal-direct-io", way.direct}, snapshotArgs...)...)
 			k.crash = func(s *server, busy bool) {
 				// Either the process dies with the machine, or it lives on for
 				// a while with a disk that is gone: what it acknowledges then
