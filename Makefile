@@ -10,7 +10,7 @@ FUZZTIME ?= 3s
 MODULES  = . e2e bench
 
 .DEFAULT_GOAL := build
-.PHONY: build run test race e2e-race kill sim prove fuzz lint fmt fmt-check vet tidy-check cross check bench bench-compare image image-try clean
+.PHONY: build run test race e2e-race kill sim prove fuzz lint fmt fmt-check vet tidy-check cross check bench plots bench-compare image image-try clean
 
 build: ## the server, static, in bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/server
@@ -70,6 +70,9 @@ check: fmt-check tidy-check lint build cross race e2e-race fuzz ## what CI runs 
 
 bench: build ## Hapax beside redis-server and valkey-server; ONLY='GET P16' for some rows, BENCH_QUICK=1 for a short look, JSON=FILE
 	cd bench && $(GO) build -o ../bin/bench . && cd .. && exec bin/bench -hapax $(BIN) $(if $(ONLY),-only '$(ONLY)') $(if $(JSON),-json '$(JSON)')
+
+plots: ## tables and pictures of docs/performance.md from what JSON=FILE of bench left; FILE,FILE for several runs
+	cd bench && $(GO) build -o ../bin/bench . && cd .. && exec bin/bench -plot '$(or $(JSON),results.json)' -doc docs/performance.md
 
 bench-compare: ## Go benchmarks of the working tree against REF: make bench-compare REF=main PKG=./internal/wal
 	tools/bench-compare.sh $(or $(REF),HEAD) $(or $(PKG),./internal/...)

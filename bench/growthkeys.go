@@ -115,7 +115,7 @@ func (r *run) keysPoint(c curve, n int) comparison {
 // the connections send at once, so that their numbers leave no gap.
 func beginsOf(n, pipeline int) int {
 	batch := growthClients * pipeline
-	return min(max(n/2, 20_000), 50_000*min(pipeline, 4)) / batch * batch
+	return min(max(n/2, 20_000), 50_000*min(pipeline, 2)) / batch * batch
 }
 
 // beginAndDelete begins so many operations, and forgets them.
