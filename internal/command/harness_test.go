@@ -96,8 +96,29 @@ func (h *harness) do(args ...string) string {
 	return string(bytes.TrimSuffix(h.out.Buf, []byte("\r\n")))
 }
 
+// run leaves the reply in h.out.Buf, with what was lent to it. That was taken
+// after the Tx ended, when nothing but the loan kept it.
 func (h *harness) run(args [][]byte) {
 	h.out.Buf = h.out.Buf[:0]
+	h.execute(args)
+	var reply []byte
+	from := 0
+	for i := range h.out.Pieces {
+		p := &h.out.Pieces[i]
+		reply = append(append(reply, h.out.Buf[from:p.At]...), p.Bytes...)
+		from = p.At
+	}
+	if from > 0 {
+		reply = append(reply, h.out.Buf[from:]...)
+		h.out.Truncate(0)
+		h.out.Buf = reply
+	}
+	if l := h.store.Lent(); l != (shard.Lent{}) {
+		h.t.Fatalf("still lent: %v", l)
+	}
+}
+
+func (h *harness) execute(args [][]byte) {
 	c := &h.ctx
 	row, err := Resolve(args)
 	if err != nil {
@@ -118,7 +139,7 @@ func (h *harness) run(args [][]byte) {
 		return row.Run(c)
 	}()
 	if err != nil {
-		h.out.Buf = h.out.Buf[:0]
+		h.out.Truncate(0)
 		h.out.Error(err.Error())
 	}
 }

@@ -84,7 +84,7 @@ func idemBegin(c *Ctx, fingerprint, owner, ttl []byte) error {
 		c.Count.IdemCompleted++
 		c.Out.Array(2)
 		c.Out.BulkString("completed")
-		c.Out.Bulk(result) // borrowed from the store until it is copied here (I4)
+		c.replyBulk(&c.Keys[0], result)
 	}
 	return nil
 }
@@ -132,10 +132,11 @@ func idemComplete(c *Ctx, fingerprint, owner, result []byte) error {
 	return nil
 }
 
-// putIdem packs r and stores it with its deadline in one record (I3).
+// putIdem packs r and stores it with its deadline in one record (I3). The
+// result goes from the request to the keyspace without a stop.
 func (c *Ctx) putIdem(r *idem.Record, deadlineMilli int64) error {
-	b := idem.Append(c.Scratch[:0], r)
-	err := c.Tx.PutIdem(&c.Keys[0], b, deadlineMilli)
+	b := idem.AppendHead(c.Scratch[:0], r)
+	err := c.Tx.PutIdemResult(&c.Keys[0], b, r.Result, deadlineMilli)
 	c.keepScratch(b)
 	return err
 }

@@ -23,8 +23,24 @@ func (c *Ctx) replyString(k *shard.Key) (found bool, err error) {
 		c.Out.Null()
 		return false, nil
 	}
-	c.Out.Bulk(v.Bytes)
+	c.replyBulk(k, v.Bytes)
 	return true, nil
+}
+
+// lentBytes is how long a string must be to be lent to its reply. Below, a copy
+// is cheaper than the bookkeeping and a second buffer for the system call.
+const lentBytes = 16 << 10
+
+// replyBulk answers b, a part of the value of k that was just read. When it is
+// large it goes to the socket from where it lies (I4).
+func (c *Ctx) replyBulk(k *shard.Key, b []byte) {
+	if len(b) >= lentBytes {
+		if lender, token := c.Tx.Lend(k); lender != nil {
+			c.Out.Lend(b, lender, token)
+			return
+		}
+	}
+	c.Out.Bulk(b)
 }
 
 // The values of one MGET are bounded like a single value: a request can name
@@ -54,7 +70,7 @@ func mGet(c *Ctx) error {
 			}
 		}
 		leftBytes -= int64(len(v.Bytes))
-		c.Out.Bulk(v.Bytes)
+		c.replyBulk(&c.Keys[i], v.Bytes)
 	}
 	return nil
 }
@@ -62,18 +78,21 @@ func mGet(c *Ctx) error {
 // mGetRoom makes room for the values of keys in one step, unless they are
 // longer than leftBytes.
 func (c *Ctx) mGetRoom(keys []shard.Key, leftBytes int64) bool {
-	size := 0
+	size, copied := int64(0), 0
 	for i := range keys {
 		v, found := c.Tx.Peek(&keys[i])
 		if !found || v.Type != shard.String {
 			continue
 		}
-		if size += len(v.Bytes); int64(size) > leftBytes {
+		if size += int64(len(v.Bytes)); size > leftBytes {
 			return false
+		}
+		if len(v.Bytes) < lentBytes {
+			copied += len(v.Bytes)
 		}
 	}
 	const headBytes = 16 // "$536870912\r\n" and "\r\n", or a null
-	c.Out.Buf = slices.Grow(c.Out.Buf, size+len(keys)*headBytes)
+	c.Out.Buf = slices.Grow(c.Out.Buf, copied+len(keys)*headBytes)
 	return true
 }
 
@@ -99,7 +118,7 @@ func getRange(c *Ctx) error {
 	if _, err := c.readString(&c.Keys[0], &v); err != nil {
 		return err
 	}
-	c.Out.Bulk(part(v.Bytes, start, end))
+	c.replyBulk(&c.Keys[0], part(v.Bytes, start, end))
 	return nil
 }
 
@@ -159,7 +178,7 @@ func getEX(c *Ctx) error {
 	if err != nil {
 		return err
 	}
-	c.Out.Bulk(v.Bytes) // before the write that may move them
+	c.replyBulk(k, v.Bytes) // before the write that may move them
 	switch {
 	case deadlineMilli != 0 && deadlineMilli <= c.NowMilli:
 		c.Tx.Delete(k)

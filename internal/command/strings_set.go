@@ -57,7 +57,7 @@ func (o *setOptions) lookUp(c *Ctx, k *shard.Key) (old shard.Value, found bool, 
 			return old, found, err
 		}
 		if found {
-			c.Out.Bulk(old.Bytes)
+			c.replyBulk(k, old.Bytes)
 		} else {
 			c.Out.Null()
 		}

@@ -25,13 +25,15 @@ func Size(fingerprint, owner, result []byte) int {
 
 // Append packs r behind dst. r is within bounds, and a pending one has no
 // result.
-func Append(dst []byte, r *Record) []byte {
+func Append(dst []byte, r *Record) []byte { return append(AppendHead(dst, r), r.Result...) }
+
+// AppendHead is Append without the result, which is the record's end.
+func AppendHead(dst []byte, r *Record) []byte {
 	dst = append(dst, magic[0], magic[1], magic[2], version, byte(r.State),
 		byte(len(r.Fingerprint)), byte(len(r.Owner)))
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(r.Result)))
 	dst = append(dst, r.Fingerprint...)
-	dst = append(dst, r.Owner...)
-	return append(dst, r.Result...)
+	return append(dst, r.Owner...)
 }
 
 // Decode reads exactly one record from b. Anything that Append could not have

@@ -13,6 +13,9 @@ import (
 type Writer struct {
 	Buf   []byte
 	Proto int
+
+	Pieces    []Piece // what is lent, in order of At
+	LentBytes int     // of Pieces together
 }
 
 // Simple writes a status reply such as +OK.

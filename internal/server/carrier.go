@@ -21,6 +21,9 @@ type carrier struct {
 	poked chan struct{} // one token: look at your condition
 
 	buf []byte // what is read into; grows while the client sends much
+
+	parts   [][]byte    // of one write of what is lent
+	writing net.Buffers // what is left of these
 }
 
 const (
@@ -147,12 +150,12 @@ func (c *carrier) settle(ex *executor) bool {
 // send writes all that may leave, which after a commit is everything.
 func (c *carrier) send() bool {
 	for {
-		b := c.releasable(c.g.srv.eng.Durable())
-		if len(b) == 0 {
+		if c.releasable(c.g.srv.eng.Durable()) == 0 {
 			return true
 		}
-		n, err := c.conn.Write(b[:min(len(b), sendBytes)])
+		n, err := c.write()
 		c.sent += n
+		c.returnSent()
 		if err != nil {
 			return false
 		}
@@ -163,6 +166,18 @@ func (c *carrier) send() bool {
 		}
 		c.show()
 	}
+}
+
+// write writes the beginning of what may leave.
+func (c *carrier) write() (int, error) {
+	if !c.lends() {
+		return c.conn.Write(c.front(sendBytes))
+	}
+	c.parts, _ = c.appendFront(c.parts[:0], sendBytes)
+	c.writing = c.parts
+	n, err := c.writing.WriteTo(c.conn) // with one system call where conn has one
+	clear(c.parts)
+	return int(n), err
 }
 
 // show publishes what others see.

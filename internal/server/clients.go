@@ -85,7 +85,7 @@ func (s *Session) publish() {
 	p.seenMilli, p.lastCmd = s.seenMilli, s.lastCmd
 	p.db, p.blocked, p.closing = s.state.DB, s.stop == stopBlocked, s.closing
 	p.input, p.inputFree = len(s.in)-s.inAt, cap(s.in)-len(s.in)
-	p.outputLen, p.outputCap, p.lastReply = s.unsent(), cap(s.out), s.lastReply
+	p.outputLen, p.outputCap, p.lastReply = s.unsent(), cap(s.out)+s.lentBytes, s.lastReply
 	if s.metaChanged {
 		s.metaChanged = false
 		p.proto = s.state.Proto

@@ -88,11 +88,29 @@ func (l *loop) received(c *conn, buf []byte, n int, err error) {
 // flush writes what may leave of c, and does what follows.
 func (l *loop) flush(c *conn) {
 	durable := l.srv.eng.Durable()
-	if b := l.sendable(c, durable); len(b) > 0 {
-		n, err := writeNow(c.fd, b)
-		l.sent(c, len(b), n, err)
+	if l.sendable(c, durable) {
+		l.write(c)
 	}
 	l.flushed(c, durable)
+}
+
+// writeBytes bounds what one connection may write in a round. Copying to the
+// socket takes the loop's time: more, and others would notice a large reply.
+const writeBytes = 256 << 10
+
+// write writes the beginning of what may leave of c.
+func (l *loop) write(c *conn) {
+	if !c.lends() {
+		b := c.front(writeBytes)
+		n, err := writeNow(c.fd, b)
+		l.sent(c, len(b), n, err)
+		return
+	}
+	parts, size := c.appendFront(l.parts[:0], writeBytes)
+	n, err := writePartsNow(c.fd, parts)
+	clear(parts)
+	l.parts = parts
+	l.sent(c, size, n, err)
 }
 
 // flushSome is flush for the first n of conns with one system call, those that
@@ -110,8 +128,12 @@ func (l *loop) flushSome(conns []*conn) (n int, durable wal.LSN) {
 		if c.closed {
 			continue
 		}
-		if b := l.sendable(c, durable); len(b) > 0 {
-			l.calls.send(c, b)
+		switch {
+		case !l.sendable(c, durable):
+		case c.lends(): // for which a system call of its own is little
+			l.write(c)
+		default:
+			l.calls.send(c, c.front(writeBytes))
 		}
 	}
 	l.runCalls()
@@ -126,23 +148,21 @@ func (l *loop) flushSome(conns []*conn) (n int, durable wal.LSN) {
 	return n, durable
 }
 
-// sendable is what may be written to c now.
-func (l *loop) sendable(c *conn, durable wal.LSN) []byte {
-	b := c.releasable(durable)
-	if c.full || c.cut {
-		return nil
-	}
-	return b
+// sendable says whether something may be written to c now.
+func (l *loop) sendable(c *conn, durable wal.LSN) bool {
+	return c.releasable(durable) > 0 && !c.full && !c.cut
 }
 
-// sent notes what became of a write of size bytes.
+// sent notes what became of a write of size bytes. One that had its share of
+// the round goes on like one whose socket is full: in the next, when the poller
+// tells that there is room.
 func (l *loop) sent(c *conn, size, n int, err error) {
 	if n > 0 {
 		l.ex.tally.netOut += int64(n)
 		c.left(&l.ex.buffers, n)
 	}
 	switch {
-	case err == unix.EAGAIN || err == unix.EINTR || err == nil && n < size:
+	case err == unix.EAGAIN || err == unix.EINTR || err == nil && (n < size || c.upTo > c.sent):
 		c.full = true
 	case err != nil: // the client went away
 		l.close(c)

@@ -39,6 +39,7 @@ func (s *Server) tick(ex *executor) int {
 	if ex.nowMilli-s.cron.sweepMilli >= sweepMilli {
 		s.cron.sweepMilli = ex.nowMilli
 		s.sweep(ex)
+		s.trim.droppedBytes.Add(s.requests.trim())
 		s.trimHeap()
 	}
 	if ex.tx == nil {

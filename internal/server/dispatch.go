@@ -57,7 +57,7 @@ func (ex *executor) dispatch(s *Session, r *request) verdict {
 		err = ex.refusal(cmd, r.args)
 	}
 
-	mark := len(ex.out.Buf)
+	mark, before := len(ex.out.Buf), ex.out.Len()
 	skipping := s.beginReply()
 	if err != nil {
 		ex.refuse(cmd, err)
@@ -65,9 +65,9 @@ func (ex *executor) dispatch(s *Session, r *request) verdict {
 		ex.execute(s, r, mark)
 	}
 	if skipping || s.state.Reply == command.ReplyOff || s.state.Reply == command.ReplySkipNext {
-		ex.out.Buf = ex.out.Buf[:mark]
+		ex.out.Truncate(mark)
 	}
-	s.lastReply = len(ex.out.Buf) - mark
+	s.lastReply = ex.out.Len() - before
 	return answered
 }
 
@@ -99,7 +99,7 @@ func (ex *executor) execute(s *Session, r *request, mark int) {
 		err = ex.transact(s, cmd)
 	}
 	if err != nil {
-		ex.out.Buf = ex.out.Buf[:mark]
+		ex.out.Truncate(mark)
 		ex.out.Error(errorText(err))
 		row.failed++
 		ex.tally.errorReply(errorCode(err))

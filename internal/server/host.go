@@ -24,7 +24,7 @@ func (h host) Clients(f func(ci *command.ClientInfo)) {
 // describe takes a session's own state as it is now, others' as published.
 func (h host) describe(s *Session) command.ClientInfo {
 	if s == h.ex.cur {
-		s.out = h.ex.out.Buf
+		s.out, s.pieces, s.lentBytes = h.ex.out.Buf, h.ex.out.Pieces, h.ex.out.LentBytes
 		s.lastCmd, s.metaChanged = h.ex.ctx.Cmd, true
 		s.mu.Lock()
 		s.publish()

@@ -6,7 +6,7 @@ const readBytes = 64 << 10
 
 // bulkReadBytes bounds what a large value may send into a round, once it is
 // read straight into its own buffer.
-const bulkReadBytes = 1 << 20
+const bulkReadBytes = 256 << 10
 
 // space is where a session's next bytes are to be read: the shared buffer,
 // behind what is left of an unfinished request, or for a large request the
@@ -27,23 +27,36 @@ func (s *Session) fits(shared []byte) bool {
 	return len(s.in)-s.inAt <= len(shared)/2 && s.parser.Want() <= len(shared)
 }
 
-// grow makes room behind in for as much as has arrived already, but not
-// beyond what the request wants.
+// grow makes room behind in: in a buffer that lies idle, if there is one for
+// the whole request, and otherwise in one for twice as much as has arrived, but
+// not beyond what the request wants.
 func (s *Session) grow(pending int) {
 	if s.inAt > 0 && pending < s.inAt {
 		s.in = s.in[:copy(s.in, s.in[s.inAt:])]
 		s.inAt = 0
 	}
-	if len(s.in) < cap(s.in) {
+	want := s.parser.Want()
+	if cap(s.in)-len(s.in) >= min(max(want-pending, 1), readBytes) {
 		return
 	}
-	size := max(2*pending, readBytes)
-	if want := s.parser.Want(); want > pending {
-		size = min(size, max(want, pending+1))
-	}
-	grown := make([]byte, pending, size)
-	copy(grown, s.in[s.inAt:])
+	grown := append(s.roomFor(pending, want), s.in[s.inAt:]...)
+	s.giveInput(nil)
 	s.in, s.inAt = grown, 0
+}
+
+// roomFor is an empty buffer for the beginning of a request that goes on.
+func (s *Session) roomFor(pending, want int) []byte {
+	if b := s.srv.requests.take(want); b != nil {
+		return b
+	}
+	size := max(2*pending, readBytes)
+	if want > pending {
+		size = min(size, want)
+	}
+	if b := s.srv.requests.take(size); b != nil {
+		return b
+	}
+	return make([]byte, 0, size)
 }
 
 // receive runs what n bytes at space made complete. shared must be what space
@@ -68,16 +81,32 @@ func (s *Session) keep(ex *executor, rest []byte) {
 		return
 	}
 	if cap(s.in) < len(rest) {
-		ex.buffers.give(s.in)
-		s.in = ex.buffers.take()
+		s.giveInput(&ex.buffers)
+		if len(rest) <= bufferBytes && s.parser.Want() <= readBytes {
+			s.in = ex.buffers.take()
+		} else {
+			s.in = s.roomFor(len(rest), s.parser.Want())
+		}
 	}
 	s.in, s.inAt = append(s.in[:0], rest...), 0
 }
 
 // dropInput gives the session's own buffer back.
 func (s *Session) dropInput(ex *executor) {
-	ex.buffers.give(s.in)
+	s.giveInput(&ex.buffers)
 	s.in, s.inAt = nil, 0
+}
+
+// giveInput gives s.in away. Nobody reads it any more.
+func (s *Session) giveInput(small *bufferStack) {
+	switch {
+	case cap(s.in) <= keptBytes:
+		if small != nil {
+			small.give(s.in)
+		}
+	case !s.srv.requests.give(s.in):
+		s.srv.trim.droppedBytes.Add(int64(cap(s.in)))
+	}
 }
 
 // backlog says whether something is kept that did not run yet.

@@ -22,7 +22,8 @@ type loop struct {
 
 	conns  []*conn // by descriptor
 	accept []*acceptor
-	shared []byte // what is read from sockets; arguments borrow from it
+	shared []byte   // what is read from sockets; arguments borrow from it
+	parts  [][]byte // of one write
 	calls  *socketCalls
 
 	readable []*conn // to be read from in this round

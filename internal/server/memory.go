@@ -17,6 +17,7 @@ type Memory struct {
 	mu     sync.Mutex
 	shared []byte
 	taken  []byte
+	parts  [][]byte
 }
 
 // NewSession makes a session of s without a socket. It is listed and can be
@@ -130,13 +131,17 @@ func (m *Memory) take() {
 	if m.s.srv.broken() || m.s.srv.eng.Err() != nil {
 		return
 	}
-	b := m.s.releasable(m.s.srv.eng.Durable())
-	if len(b) == 0 {
-		return
+	for left := m.s.releasable(m.s.srv.eng.Durable()); left > 0; {
+		parts, n := m.s.appendFront(m.parts[:0], left)
+		for _, b := range parts {
+			m.taken = append(m.taken, b...)
+		}
+		clear(parts)
+		m.parts = parts
+		m.ex.tally.netOut += int64(n)
+		m.s.left(&m.ex.buffers, n)
+		left -= n
 	}
-	m.taken = append(m.taken, b...)
-	m.ex.tally.netOut += int64(len(b))
-	m.s.left(&m.ex.buffers, len(b))
 }
 
 // Output is what has left since the last call: replies whose observations are

@@ -22,6 +22,17 @@ func writeNow(fd int, b []byte) (int, error) {
 	return result(n, errno)
 }
 
+// writePartsNow is writeNow of several parts, at most maxParts: writev(2).
+func writePartsNow(fd int, parts [][]byte) (int, error) {
+	var vector [maxParts]syscall.Iovec
+	for i, b := range parts {
+		vector[i].Base = unsafe.SliceData(b)
+		vector[i].SetLen(len(b))
+	}
+	n, _, errno := unix.RawSyscall(unix.SYS_WRITEV, uintptr(fd), uintptr(unsafe.Pointer(&vector)), uintptr(len(parts)))
+	return result(n, errno)
+}
+
 func result(n uintptr, errno syscall.Errno) (int, error) {
 	if errno != 0 {
 		return -1, errno

@@ -51,6 +51,7 @@ type Server struct {
 	clients   registry
 	totals    totals
 	pool      executorPool
+	requests  requestBuffers
 	cron      cron
 	trim      trim
 	snaps     snapshots

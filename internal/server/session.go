@@ -38,12 +38,16 @@ type Session struct {
 	held [][]byte // an inline request that waits: parsing it again would unquote it twice
 	stop stopReason
 
-	out     []byte // replies; out[:sent] left, out[sent:upTo] may leave
+	out     []byte // replies; up to sent they left, up to upTo they may leave
 	sent    int
 	upTo    int
-	mark    int // out[:mark] may leave once markLSN is durable
+	mark    int // up to here they may leave once markLSN is durable
 	markLSN wal.LSN
 	need    wal.LSN // what all of out observed (I5)
+
+	pieces     []resp.Piece // parts of the replies that the store lent
+	piecesLeft int          // pieces that have left
+	lentBytes  int          // of the others
 
 	block       command.Block
 	turnNano    int64 // when this turn's time began to count, 0 before
@@ -142,11 +146,12 @@ func (s *Session) enter(ex *executor) {
 	ex.cur = s
 	ex.ctx.Sess = &s.state
 	ex.out.Buf, ex.out.Proto = s.out, s.state.Proto
+	ex.out.Pieces, ex.out.LentBytes = s.pieces, s.lentBytes
 }
 
 func (s *Session) leave(ex *executor) {
-	s.out = ex.out.Buf
-	ex.out.Buf = nil
+	s.out, s.pieces, s.lentBytes = ex.out.Buf, ex.out.Pieces, ex.out.LentBytes
+	ex.out.Buf, ex.out.Pieces, ex.out.LentBytes = nil, nil, 0
 	ex.ctx.Args = nil
 	ex.cur = nil
 	if len(s.out) == 0 {
@@ -163,7 +168,7 @@ func (s *Session) afterCommand(ex *executor) {
 	case s.stop != running:
 	case s.state.CloseAfter:
 		s.end()
-	case int64(len(ex.out.Buf)-s.sent) > ex.tun.OutputPauseBytes:
+	case int64(ex.out.Len()-s.sent) > ex.tun.OutputPauseBytes:
 		s.stop = stopOutput
 	case s.turnOver(ex):
 		s.stop = stopTurn
@@ -197,7 +202,7 @@ func (s *Session) hold(args [][]byte) {
 // end stops execution for good; what is in out still leaves.
 func (s *Session) end() {
 	s.stop, s.closing = stopEnd, true
-	s.in, s.inAt, s.held = nil, 0, nil
+	s.inAt, s.held = len(s.in), nil // what runs at present may still read it
 }
 
 // cutOff is end without delivering anything more.
@@ -213,6 +218,8 @@ func (s *Session) gone(b *bufferStack) {
 	}
 	s.cutOff()
 	s.dropOutput(b)
+	s.giveInput(b)
+	s.in, s.inAt = nil, 0
 }
 
 // protocolError answers a request that is none and closes the connection. A
@@ -243,53 +250,7 @@ func (s *Session) ended() {
 // settled says whether a command that is not eligible for grouping may run:
 // all before it is durable and flushed.
 func (s *Session) settled(ex *executor) bool {
-	return len(ex.out.Buf) == s.sent && s.need <= s.srv.eng.Durable()
-}
-
-// unsent is how many bytes of replies are still here.
-func (s *Session) unsent() int { return len(s.out) - s.sent }
-
-// releasable is what may leave now (I5). While replies keep coming that are
-// not durable yet, those up to a mark leave as soon as what the mark observed
-// is, so that a client that never pauses is not starved.
-func (s *Session) releasable(durable wal.LSN) []byte {
-	switch {
-	case s.need <= durable:
-		s.upTo = len(s.out)
-		s.mark, s.markLSN = s.upTo, s.need
-	case s.markLSN <= durable:
-		s.upTo = s.mark
-		s.mark, s.markLSN = len(s.out), s.need
-	}
-	return s.out[s.sent:s.upTo]
-}
-
-// waitsForLog says whether something of this session goes on only when more
-// of the log is durable.
-func (s *Session) waitsForLog(durable wal.LSN) bool {
-	return s.need > durable && (len(s.out) > s.upTo || s.stop == stopBarrier)
-}
-
-// compactBytes is how much sent output a session carries along at most.
-const compactBytes = 64 << 10
-
-// left records that n bytes of releasable output are gone.
-func (s *Session) left(b *bufferStack, n int) {
-	s.sent += n
-	if s.sent == len(s.out) {
-		s.dropOutput(b)
-		return
-	}
-	if s.sent >= compactBytes && s.sent > len(s.out)/2 {
-		rest := copy(s.out, s.out[s.sent:])
-		s.out = s.out[:rest]
-		s.mark, s.upTo, s.sent = max(s.mark-s.sent, 0), s.upTo-s.sent, 0
-	}
-}
-
-func (s *Session) dropOutput(b *bufferStack) {
-	b.give(s.out)
-	s.out, s.sent, s.upTo, s.mark, s.markLSN = nil, 0, 0, 0, 0
+	return ex.out.Len() == s.sent && s.need <= s.srv.eng.Durable()
 }
 
 // goOn lifts what stopped the session when it is over, and says whether there

@@ -122,8 +122,10 @@ func TestLargeValues(t *testing.T) {
 		for _, size := range []int{0, 1, readBytes/2 - 1, readBytes, readBytes + 1, 5_000_000} {
 			value := strings.Repeat("v", size)
 			require.Equal(t, "+OK", p.do("SET", "k", value))
-			p.send(wire("GET", "k") + wire("SET", "k2", value) + wire("STRLEN", "k2"))
+			var sent sync.WaitGroup // who sends much has to read meanwhile
+			sent.Go(func() { p.send(wire("GET", "k") + wire("SET", "k2", value) + wire("STRLEN", "k2")) })
 			p.expect(fmt.Sprintf("$%d\r\n%s\r\n+OK\r\n:%d\r\n", size, value, size))
+			sent.Wait()
 		}
 	})
 }

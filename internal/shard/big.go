@@ -28,6 +28,11 @@ const (
 	bigFree     = 1 // flags in the low bits of a header
 	bigPrevFree = 2
 	bigUnlisted = 4 // free, but in no list: its chunk is being emptied
+	bigOrphan   = 8 // its entry is gone, but it is still lent
+
+	bigSizeMask = 1<<handleShift - bigGrain // of a header
+	bigPinShift = 48                        // how often it is lent, above
+	bigPinMax   = 1<<16 - 1
 
 	bigSlackBytes = 4 << 20 // free memory that keeps its pages, or
 	bigSlackShare = 8       // this part of what is in use
@@ -40,8 +45,8 @@ const (
 // sizes to a power of two, a block is split to what is needed and merges with
 // free neighbours when it is freed, all in constant time.
 //
-// A block begins with a header of 8 bytes: its size and flags. A free block
-// goes on with the handles of its list neighbours and the number of its bytes
+// A block begins with a header of 8 bytes: its size, flags and pins. A free
+// block goes on with the handles of its list neighbours and the number of its bytes
 // that may hold pages; its last 8 bytes repeat its size. The shard's lock
 // guards all.
 type bigArena struct {
@@ -61,6 +66,10 @@ type bigArena struct {
 	held   int64 // its part of c.mappedBytes: live, dirty and solos
 
 	settled int64 // dirty bytes that compaction could not get hold of
+
+	orphans     int   // blocks whose entries are gone while they are lent
+	orphanBytes int64 // of these
+	gone        bool  // abandoned: what is left are chunks with lent blocks
 }
 
 type bigChunk struct {
@@ -71,6 +80,7 @@ type bigChunk struct {
 	blocks    int   // in use, as live and dirty of this chunk alone
 	live      int64 // bytes
 	dirty     int64
+	pins      int // of its blocks together
 }
 
 func (a *bigArena) at(h handle) unsafe.Pointer {
@@ -81,7 +91,7 @@ func (a *bigArena) word(h handle, index int) *uint64 {
 	return (*uint64)(unsafe.Add(a.at(h), index*8))
 }
 
-func (a *bigArena) size(h handle) int64 { return int64(*a.word(h, 0) &^ 7) }
+func (a *bigArena) size(h handle) int64 { return int64(*a.word(h, 0) & bigSizeMask) }
 
 // payload is the memory of block h.
 func (a *bigArena) payload(h handle) unsafe.Pointer { return unsafe.Add(a.at(h), bigHeader) }
@@ -89,9 +99,14 @@ func (a *bigArena) payload(h handle) unsafe.Pointer { return unsafe.Add(a.at(h),
 // capacity is how much payload h has.
 func (a *bigArena) capacity(h handle) int { return int(a.size(h)) - bigHeader }
 
+// blockBytes is the size of a block for n bytes.
+func (a *bigArena) blockBytes(n int) int64 {
+	return max((int64(n)+bigHeader+bigGrain-1)&^(bigGrain-1), bigMin)
+}
+
 // alloc returns a block of at least n bytes; false when there is no memory.
 func (a *bigArena) alloc(n int) (handle, bool) {
-	size := max((int64(n)+bigHeader+bigGrain-1)&^(bigGrain-1), bigMin)
+	size := a.blockBytes(n)
 	if size > bigSoloBytes {
 		return a.allocSolo(size)
 	}
@@ -175,8 +190,13 @@ func (a *bigArena) count(h handle, blocks int, live, dirty int64) {
 	}
 }
 
-// release frees block h and gives pages back when many are free.
+// release frees block h and gives pages back when many are free. While it is
+// lent it stays as it is.
 func (a *bigArena) release(h handle) {
+	if a.pinned(h) {
+		a.orphan(h)
+		return
+	}
 	number := h >> handleShift
 	if a.chunks[number].solo {
 		a.releaseSolo(uint32(number))
@@ -319,6 +339,10 @@ func (a *bigArena) dropEmpty(h handle, dirty int64) {
 	a.pool.doom(c.base, c.sizeBytes)
 }
 
+// isSolo says whether block h has a mapping of its own. What nobody wrote in
+// one is zero.
+func (a *bigArena) isSolo(h handle) bool { return a.chunks[h>>handleShift].solo }
+
 // allocSolo maps a block by itself.
 func (a *bigArena) allocSolo(size int64) (handle, bool) {
 	if a.solos == bigSoloMax {
@@ -348,14 +372,4 @@ func (a *bigArena) releaseSolo(number uint32) {
 func (a *bigArena) hold(bytes int64) {
 	a.held += bytes
 	a.c.mappedBytes.Add(bytes)
-}
-
-// abandon hands all mappings to the pool to be unmapped.
-func (a *bigArena) abandon() {
-	for _, c := range a.chunks {
-		if c.base != nil {
-			a.pool.doom(c.base, c.sizeBytes)
-		}
-	}
-	a.c.mappedBytes.Add(-a.held)
 }

@@ -29,6 +29,7 @@ func (s *Store) Check() error {
 			mapped += ks.arena.held + ks.big.held
 		}
 		c := &sh.counters
+		mapped += c.goneBytes.Load()
 		if entryBytes != c.entryBytes.Load() || indexBytes != c.indexBytes.Load() || mapped != c.mappedBytes.Load() {
 			return fmt.Errorf("shard %d counts %d bytes of entries, %d of index, %d mapped; its databases have %d, %d, %d",
 				i, c.entryBytes.Load(), c.indexBytes.Load(), c.mappedBytes.Load(), entryBytes, indexBytes, mapped)
@@ -45,6 +46,8 @@ type audit struct {
 	indexBytes    int64
 	blocks        map[uint32]int // blocks in use by slab
 	big           map[handle]bool
+	orphans       int // big blocks without an entry, lent
+	orphanBytes   int64
 }
 
 func (ks *keyspace) check() error {
@@ -268,8 +271,12 @@ func (a *audit) bigBlocks() error {
 		if c.solo {
 			inUse++
 			solos += c.sizeBytes
-			if !a.big[handle(number)<<handleShift|bigFirst] {
-				return fmt.Errorf("nobody owns the mapping of %d bytes", c.sizeBytes)
+			h := handle(number)<<handleShift | bigFirst
+			if err := a.owner(h); err != nil {
+				return err
+			}
+			if c.pins != ar.pins(h) {
+				return fmt.Errorf("the mapping of %d bytes counts %d loans, its block %d", c.sizeBytes, c.pins, ar.pins(h))
 			}
 			continue
 		}
@@ -282,7 +289,10 @@ func (a *audit) bigBlocks() error {
 		listed += n
 		leave += b2i(c.leaving)
 	}
-	if inUse != len(a.big) || sum != ar.live+ar.dirty || sum+solos != ar.held || leave != ar.nLeave {
+	if a.orphans != ar.orphans || a.orphanBytes != ar.orphanBytes {
+		return fmt.Errorf("%d orphans of %d bytes counted, %d of %d there", ar.orphans, ar.orphanBytes, a.orphans, a.orphanBytes)
+	}
+	if inUse != len(a.big)+a.orphans || sum != ar.live+ar.dirty || sum+solos != ar.held || leave != ar.nLeave {
 		return fmt.Errorf("big blocks: %d in use for %d owners, %d bytes with pages for %d live and %d dirty, %d held with %d in solos, %d chunks leaving, %d counted",
 			inUse, len(a.big), sum, ar.live, ar.dirty, ar.held, solos, leave, ar.nLeave)
 	}
@@ -297,7 +307,7 @@ func (a *audit) bigChunk(number int) (listed int, err error) {
 	ar := &a.ks.big
 	c := &ar.chunks[number]
 	var live, dirty int64
-	blocks := 0
+	blocks, pins := 0, 0
 	h := handle(number)<<handleShift | bigFirst
 	end := h + handle(c.sizeBytes-bigGrain)
 	prevFree := false
@@ -317,10 +327,12 @@ func (a *audit) bigChunk(number int) (listed int, err error) {
 			} else if !c.leaving {
 				return 0, fmt.Errorf("free block %x is in no list", uint64(h))
 			}
-		case !a.big[h]:
-			return 0, fmt.Errorf("nobody owns block %x of %d bytes", uint64(h), ar.size(h))
 		default:
+			if err := a.owner(h); err != nil {
+				return 0, err
+			}
 			blocks++
+			pins += ar.pins(h)
 			live += ar.size(h)
 		}
 		prevFree = free
@@ -329,11 +341,32 @@ func (a *audit) bigChunk(number int) (listed int, err error) {
 	if h != end {
 		return 0, fmt.Errorf("its blocks do not end where it does")
 	}
+	if pins != c.pins {
+		return 0, fmt.Errorf("%d loans counted, its blocks have %d", c.pins, pins)
+	}
 	if blocks != c.blocks || live != c.live || dirty != c.dirty {
 		return 0, fmt.Errorf("%d blocks of %d bytes in use, %d dirty bytes counted; %d, %d, %d are there",
 			c.blocks, c.live, c.dirty, blocks, live, dirty)
 	}
 	return listed, nil
+}
+
+// owner checks that block h belongs to an entry, or is an orphan that is lent.
+func (a *audit) owner(h handle) error {
+	ar := &a.ks.big
+	orphan := *ar.word(h, 0)&bigOrphan != 0
+	switch {
+	case orphan && a.big[h]:
+		return fmt.Errorf("block %x has an entry and is an orphan", uint64(h))
+	case orphan && !ar.pinned(h):
+		return fmt.Errorf("block %x is an orphan that nobody was lent", uint64(h))
+	case orphan:
+		a.orphans++
+		a.orphanBytes += ar.size(h)
+	case !a.big[h]:
+		return fmt.Errorf("nobody owns block %x of %d bytes", uint64(h), ar.size(h))
+	}
+	return nil
 }
 
 // bigListed counts the blocks in all lists.

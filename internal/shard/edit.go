@@ -9,6 +9,7 @@ type splicing struct {
 	r      ref            // the entry that replaces the present one; 0: the present one stays
 	value  unsafe.Pointer // where the value's bytes are or will be
 	copied bool           // value is new memory: what is kept of the old must be copied
+	zeroed bool           // behind the old value there is nothing but zeros
 }
 
 // spliceSlack is the part by which a big value that no longer fits its block
@@ -16,12 +17,17 @@ type splicing struct {
 // a multiple of n and not of its square.
 const spliceSlack = 4
 
+// farGapBytes: a gap of zeros from which on a value that grows gets a mapping
+// of its own. That is zero already: the gap costs nothing, neither the time to
+// write zeros under the lock nor memory before somebody writes there.
+const farGapBytes = 1 << 20
+
 // prepareSplice reserves what a splice of n bytes at offset needs; false when
 // there is no memory.
 //
 // A value inside its entry is replaced. A big one is written where it lies
-// when its block has room: the shard's lock keeps readers out, and Splice says
-// that this Tx's own borrow ends. Otherwise every SETRANGE would copy
+// when its block has room and is not lent: the shard's lock keeps readers out,
+// and Splice says that this Tx's own borrow ends. Otherwise every SETRANGE would copy
 // megabytes to change a byte.
 func (ks *keyspace) prepareSplice(k *Key, c *cell, offset, n int, clock uint32) (s splicing, ok bool) {
 	x := ks.parse(c.e)
@@ -31,16 +37,15 @@ func (ks *keyspace) prepareSplice(k *Key, c *cell, offset, n int, clock uint32) 
 		clock: clock, valueBytes: s.length,
 	}
 	_, big := ks.bigHandles(c.e)
-	if big == 0 || ks.big.capacity(big) < s.length {
+	if big == 0 || ks.big.capacity(big) < s.length || ks.big.pinned(big) {
 		s.copied = true
 		if _, flags := d.layout(); flags&flagBigValue != 0 {
-			if d.value, ok = ks.big.alloc(s.length + s.length/spliceSlack); !ok {
-				if d.value, ok = ks.big.alloc(s.length); !ok {
-					return s, false
-				}
+			if d.value, ok = ks.spliceBlock(s.length, offset-len(x.value)); !ok {
+				return s, false
 			}
+			s.zeroed = ks.big.isSolo(d.value)
 		}
-	} else if s.value = ks.big.payload(big); x.flags&flagRaw != 0 && s.length == len(x.value) {
+	} else if s.value, s.zeroed = ks.big.payload(big), ks.big.isSolo(big); x.flags&flagRaw != 0 && s.length == len(x.value) {
 		return s, true
 	} else {
 		d.value = big
@@ -56,6 +61,20 @@ func (ks *keyspace) prepareSplice(k *Key, c *cell, offset, n int, clock uint32) 
 	return s, true
 }
 
+// spliceBlock is a block for a value of n bytes that grew, which begins a gap
+// of gapBytes zeros behind its end.
+func (ks *keyspace) spliceBlock(n, gapBytes int) (handle, bool) {
+	if gapBytes >= farGapBytes {
+		if h, ok := ks.big.allocSolo(ks.big.blockBytes(n + n/spliceSlack)); ok {
+			return h, true
+		}
+	}
+	if h, ok := ks.big.alloc(n + n/spliceSlack); ok {
+		return h, true
+	}
+	return ks.big.alloc(n)
+}
+
 // splice applies s and returns the entry that it replaced, 0 when none.
 func (ks *keyspace) splice(slot uint16, c *cell, s *splicing, b []byte) (old ref) {
 	x := ks.parse(c.e)
@@ -63,7 +82,7 @@ func (ks *keyspace) splice(slot uint16, c *cell, s *splicing, b []byte) (old ref
 	if s.copied {
 		copy(value, x.value)
 	}
-	if s.offset > len(x.value) {
+	if s.offset > len(x.value) && !s.zeroed {
 		clear(value[len(x.value):s.offset])
 	}
 	copy(value[s.offset:], b)

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"sync"
 	"sync/atomic"
 
 	"github.com/hapaxkv/hapax/internal/wal"
@@ -39,7 +40,8 @@ type keyspace struct {
 	entryTotal    int64 // its part of c.entryBytes
 	indexTotal    int64 // its part of c.indexBytes
 	c             *counters
-	warmed        uint32 // keeps what warm loads
+	mu            *sync.Mutex // the shard's
+	warmed        uint32      // keeps what warm loads
 }
 
 // counters are a shard's, changed under its lock and read without it.
@@ -47,7 +49,10 @@ type counters struct {
 	entryBytes  atomic.Int64
 	indexBytes  atomic.Int64
 	mappedBytes atomic.Int64
-	_           [5]int64 // shards do not share a cache line
+	loans       atomic.Int64
+	orphanBytes atomic.Int64 // of blocks that only loans keep
+	goneBytes   atomic.Int64 // of mappedBytes, what abandoned keyspaces have
+	_           [2]int64     // shards do not share a cache line
 }
 
 func newKeyspace(sh *shard, p *pool) *keyspace {
@@ -56,6 +61,7 @@ func newKeyspace(sh *shard, p *pool) *keyspace {
 		recs:   make([]slotRec, sh.slots),
 		groups: make([]group, (sh.slots+groupSlots-1)/groupSlots),
 		c:      &sh.counters,
+		mu:     &sh.mu,
 	}
 	ks.arena.pool, ks.arena.c = p, &sh.counters
 	ks.big.pool, ks.big.c = p, &sh.counters

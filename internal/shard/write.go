@@ -9,21 +9,27 @@ import (
 // Put stores v under k, whole, with its deadline (op Put). PutIdem does the
 // same as op IdempotencyPut. ErrNoMemory when the system has none; then
 // nothing was appended. v.Bytes may borrow from the key's present value.
-func (tx *Tx) Put(k *Key, v Value) error { return tx.put(k, &v, op.Put) }
+func (tx *Tx) Put(k *Key, v Value) error { return tx.put(k, &v, nil, op.Put) }
 
 // PutIdem stores an IDEM record with its deadline.
 func (tx *Tx) PutIdem(k *Key, record []byte, deadlineMilli int64) error {
-	return tx.put(k, &Value{DeadlineMilli: deadlineMilli, Bytes: record}, op.IdempotencyPut)
+	return tx.PutIdemResult(k, record, nil, deadlineMilli)
+}
+
+// PutIdemResult is PutIdem of a record in two parts, so that a large result,
+// which is its end, need not be copied to make one of them.
+func (tx *Tx) PutIdemResult(k *Key, head, result []byte, deadlineMilli int64) error {
+	return tx.put(k, &Value{DeadlineMilli: deadlineMilli, Bytes: head}, result, op.IdempotencyPut)
 }
 
 // put in steps: find the key; make the entry and the room for it, which may
 // fail and shows nowhere; append; let the index refer to the entry (I1).
-func (tx *Tx) put(k *Key, v *Value, code op.Code) error {
+func (tx *Tx) put(k *Key, v *Value, tail []byte, code op.Code) error {
 	exists := tx.locate(k)
 	tx.provide(k)
 	d := draft{
 		key: k, typ: v.Type, raw: v.Raw, deadlineMilli: v.DeadlineMilli,
-		clock: tx.clock, valueBytes: len(v.Bytes),
+		clock: tx.clock, valueBytes: len(v.Bytes) + len(tail),
 	}
 	if exists {
 		d.clock = tx.newClock(tx.at.e)
@@ -32,7 +38,8 @@ func (tx *Tx) put(k *Key, v *Value, code op.Code) error {
 	if !ok {
 		return ErrNoMemory
 	}
-	copy(unsafe.Slice((*byte)(p), len(v.Bytes)), v.Bytes)
+	value := unsafe.Slice((*byte)(p), d.valueBytes)
+	copy(value[copy(value, v.Bytes):], tail)
 	var leaf word
 	if !exists {
 		if leaf, ok = tx.ks.room(tx.rec, k.Hash); !ok {
@@ -41,7 +48,7 @@ func (tx *Tx) put(k *Key, v *Value, code op.Code) error {
 		}
 	}
 	tx.op = op.Op{
-		Code: code, Type: uint8(v.Type), Raw: v.Raw, Key: k.Bytes, Value: v.Bytes,
+		Code: code, Type: uint8(v.Type), Raw: v.Raw, Key: k.Bytes, Value: value,
 		DeadlineMilli: v.DeadlineMilli,
 	}
 	lsn := tx.append()
