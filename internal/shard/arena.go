@@ -55,6 +55,8 @@ type arena struct {
 	cold    uint32                    // free slabs whose pages were given back, +1
 	nWarm   int
 	nLeave  int    // slabs that are leaving
+	cooling int    // empty slabs in no list, whose pages Cool is giving back
+	gone    bool   // abandoned
 	fresh   uint32 // first slab never used
 	end     uint32 // end of the last chunk's slabs
 	pool    *pool
@@ -155,9 +157,7 @@ func (a *arena) newSlab(units int) uint32 {
 	pages := false // are there
 	switch {
 	case a.warm != 0:
-		id = a.warm - 1
-		a.unlink(&a.warm, id)
-		a.nWarm--
+		id = a.takeWarm()
 		pages = true
 	case a.cold != 0:
 		id = a.cold - 1
@@ -189,34 +189,32 @@ func (a *arena) newSlab(units int) uint32 {
 	return id + 1
 }
 
-// freeSlab keeps a few empty slabs and gives the pages of others back.
+// freeSlab keeps an empty slab warm; when there are more of these than the
+// arena may keep, Cool gives the pages of some back.
 func (a *arena) freeSlab(id uint32) {
 	a.count[a.slab(id).units]--
 	a.slab(id).units = 0
-	limit := min(warmSlabs, 1+int(a.held/slabBytes)/warmShare)
-	if a.nWarm < limit {
-		a.nWarm++
-		a.link(&a.warm, id)
-		return
-	}
-	a.cool(id)
-	if a.nWarm > limit { // the arena shrinks
-		a.coolWarm()
+	a.nWarm++
+	a.link(&a.warm, id)
+	if a.nWarm > a.warmLimit(false) && !a.pool.coolable.Load() {
+		a.pool.coolable.Store(true)
 	}
 }
 
-// coolWarm gives the pages of one empty slab back.
-func (a *arena) coolWarm() {
+// warmLimit is how many empty slabs may keep their pages.
+func (a *arena) warmLimit(none bool) int {
+	if none {
+		return 0
+	}
+	return min(warmSlabs, 1+(int(a.held/slabBytes)-a.nWarm)/warmShare)
+}
+
+// takeWarm takes an empty slab out of the list of warm ones.
+func (a *arena) takeWarm() uint32 {
 	id := a.warm - 1
 	a.unlink(&a.warm, id)
 	a.nWarm--
-	a.cool(id)
-}
-
-func (a *arena) cool(id uint32) {
-	releaseMemory(a.at(ref(id<<slabShift)), slabBytes)
-	a.hold(-slabBytes)
-	a.link(&a.cold, id)
+	return id
 }
 
 // grow adds a chunk; nothing that is there moves.
@@ -247,8 +245,17 @@ func (a *arena) hold(bytes int64) {
 	a.c.mappedBytes.Add(bytes)
 }
 
-// abandon hands all chunks to the pool at once.
+// abandon hands all chunks to the pool at once; or leaves that to Cool, which is
+// giving pages of some back.
 func (a *arena) abandon() {
+	a.gone = true
+	a.c.mappedBytes.Add(-a.held)
+	if a.cooling == 0 {
+		a.giveChunks()
+	}
+}
+
+func (a *arena) giveChunks() {
 	for i, base := range a.bases {
 		size := int64(chunkBytes)
 		if i == 0 {
@@ -256,5 +263,4 @@ func (a *arena) abandon() {
 		}
 		a.pool.give(base, size)
 	}
-	a.c.mappedBytes.Add(-a.held)
 }

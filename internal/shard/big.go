@@ -37,7 +37,9 @@ const (
 	bigSlackBytes = 4 << 20 // free memory that keeps its pages, or
 	bigSlackShare = 8       // this part of what is in use
 
-	fitTries = 16 // blocks of leaving chunks that one fit passes over
+	// A free run from here on may give its pages back at once: above 33 pages the
+	// system forgets addresses all together, which is quicker than one by one.
+	bigReleaseBytes = 160 << 10
 )
 
 // bigArena allocates blocks above what arena does, rounded up to 64 bytes. It
@@ -77,6 +79,7 @@ type bigChunk struct {
 	sizeBytes int64
 	solo      bool
 	leaving   bool  // compaction empties it: what is free in it is not handed out
+	unlisted  int64 // offset up to where its free blocks have left their lists
 	blocks    int   // in use, as live and dirty of this chunk alone
 	live      int64 // bytes
 	dirty     int64
@@ -121,21 +124,9 @@ func (a *bigArena) alloc(n int) (handle, bool) {
 	return h, true
 }
 
-// fit finds a free block of at least size. Those of leaving chunks leave their
-// lists when it meets them, a few at a time.
+// fit finds a free block of at least size: the first of a list all of whose
+// blocks are large enough.
 func (a *bigArena) fit(size int64) handle {
-	for tries := 0; ; tries++ {
-		h := a.first(size)
-		if h == 0 || !a.chunks[h>>handleShift].leaving || tries == fitTries {
-			return h
-		}
-		a.remove(h)
-		*a.word(h, 0) |= bigUnlisted
-	}
-}
-
-// first is the first block of a list all of whose blocks have at least size.
-func (a *bigArena) first(size int64) handle {
 	size += 1<<(bits.Len64(uint64(size))-1-bigStepsLog) - 1
 	level, step := bigClass(size)
 	if level < bigLevels {
@@ -217,17 +208,30 @@ func (a *bigArena) release(h handle) {
 		size += prevSize
 		a.remove(h)
 	}
-	if a.dirty > max(bigSlackBytes, a.live/bigSlackShare) && dirty >= slabBytes {
+	if a.mayGoBack(number, dirty) {
 		a.count(h, 0, 0, -dirty)
 		dirty = 0
 		releaseMemory(unsafe.Add(a.at(h), 4*8), size-5*8)
 	}
 	a.insert(h, size, dirty)
+	if c := &a.chunks[number]; c.leaving {
+		c.keepUnlisted(h, size)
+	}
 	if a.isWholeChunk(h, size) {
 		if a.empty++; a.empty > 1 || a.chunks[number].leaving {
 			a.dropEmpty(h, dirty)
 		}
 	}
+}
+
+// mayGoBack says whether a free block in chunk number with dirty bytes gives its
+// pages back. A leaving chunk does it in larger pieces, and whatever is free
+// elsewhere: each time the system looks through all of the block.
+func (a *bigArena) mayGoBack(number handle, dirty int64) bool {
+	if a.chunks[number].leaving {
+		return dirty >= 8*slabBytes
+	}
+	return dirty >= bigReleaseBytes && a.dirty > max(bigSlackBytes, a.live/bigSlackShare)
 }
 
 // insert marks a free block at both ends and puts it into its list.

@@ -53,7 +53,7 @@ func (ks *keyspace) newEntry(d *draft) (r ref, value unsafe.Pointer, ok bool) {
 			return 0, nil, false
 		}
 	}
-	if r, ok = ks.arena.alloc((size + unitBytes - 1) / unitBytes); !ok {
+	if r, ok = ks.arena.alloc(entryUnits(size)); !ok {
 		ks.releaseBig(bigKey)
 		if d.value == 0 {
 			ks.releaseBig(bigValue)
@@ -76,6 +76,18 @@ func (ks *keyspace) newEntry(d *draft) (r ref, value unsafe.Pointer, ok bool) {
 		p = ks.big.payload(bigValue)
 	}
 	return r, p, true
+}
+
+// entryUnits is the block size for an entry of sizeBytes. From 512 bytes on the
+// steps are 1/32 to 1/64 of the size: with steps of 8 bytes, values of many
+// sizes would leave a slab half empty for each of 512 sizes in every shard.
+func entryUnits(sizeBytes int) int {
+	units := (sizeBytes + unitBytes - 1) / unitBytes
+	grain := 1
+	for limit := maxBlockUnits / 8; units > limit; limit *= 2 {
+		grain *= 2
+	}
+	return (units + grain - 1) &^ (grain - 1)
 }
 
 func putUvarint(p unsafe.Pointer, n int) unsafe.Pointer {

@@ -41,12 +41,10 @@ const emptySlotsPerBucket = 16
 
 // ExpireStep reclaims expired entries in at most buckets buckets from where
 // the last step ended, locking a shard at a time, and returns how many it
-// reclaimed and whether it came round. Call between Begin and End. It also
-// gives back a piece of what flushes left. When another goroutine is at it, it
-// does nothing.
+// reclaimed and whether it came round. Call between Begin and End. When another
+// goroutine is at it, it does nothing.
 func (tx *Tx) ExpireStep(buckets int) (reclaimed int, wrapped bool) {
 	s := tx.store
-	s.pool.step()
 	w := &s.expiry
 	if !w.mu.TryLock() {
 		return 0, false

@@ -132,7 +132,7 @@ func TestMemoryGoesBack(t *testing.T) {
 		with(tx, start, 0, key, func(k *Key) { tx.Delete(k) })
 	}
 	steps := 0
-	for s.pool.step() {
+	for s.Cool(false) {
 		steps++
 	}
 	require.GreaterOrEqual(t, steps, 3, "40 MB in pieces of 16")
@@ -146,7 +146,8 @@ func TestMemoryGoesBack(t *testing.T) {
 	require.Zero(t, s.Memory().UsedBytes)
 	tx.Begin(start, 0)
 	for steps = 0; s.Memory().MappedBytes > 0; steps++ {
-		tx.ExpireStep(1)
+		require.True(t, s.Coolable())
+		s.Cool(false)
 		require.Less(t, steps, 1000)
 	}
 	tx.End()

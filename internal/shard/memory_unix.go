@@ -31,6 +31,12 @@ func unmapMemory(p unsafe.Pointer, sizeBytes int64) {
 	}
 }
 
+func releaseEach(ranges []memoryRange) {
+	for _, r := range ranges {
+		releaseMemory(r.base, int64(r.sizeBytes))
+	}
+}
+
 // releaseMemory gives back the whole pages of a range that stays mapped. What
 // the range holds afterwards is undefined.
 func releaseMemory(p unsafe.Pointer, sizeBytes int64) {

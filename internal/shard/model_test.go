@@ -137,6 +137,9 @@ func (m *model) step() {
 	case 3:
 		m.random(db)
 		return
+	case 4, 5:
+		m.compact()
+		return
 	}
 	key := m.key()
 	want, exists := m.live(db, key)

@@ -19,12 +19,13 @@ const (
 // time, without any shard's lock. Chunks stay mapped for the next arena, so an
 // unlocked prefetch never meets an unmapped address.
 type pool struct {
-	mu     sync.Mutex
-	chunks [2]struct{ dirty, clean []unsafe.Pointer } // first chunks, others
-	doomed []extent                                   // to unmap: mappings of big values
-	mapped atomic.Int64                               // bytes of dirty chunks and doomed extents
-	mapper func(sizeBytes int64) unsafe.Pointer       // mapMemory, or what a test puts there
-	eager  atomic.Bool                                // recovery is filling the arenas: bring pages in many at a time
+	mu       sync.Mutex
+	chunks   [2]struct{ dirty, clean []unsafe.Pointer } // first chunks, others
+	doomed   []extent                                   // to unmap: mappings of big values
+	mapped   atomic.Int64                               // bytes of dirty chunks and doomed extents
+	mapper   func(sizeBytes int64) unsafe.Pointer       // mapMemory, or what a test puts there
+	coolable atomic.Bool                                // an arena has more warm slabs than it may keep
+	eager    atomic.Bool                                // recovery is filling the arenas: bring pages in many at a time
 }
 
 type extent struct {

@@ -20,16 +20,18 @@ const maxShards = 256
 
 // Store is every shard of the process.
 type Store struct {
-	shards    []shard
-	shift     int // slot to shard
-	databases int
-	log       Log
-	pool      pool
-	policy    atomic.Uint32 // EvictionPolicy
-	started   atomic.Int64  // T of the first Begin, for keys that recovery brought
-	peak      atomic.Int64
-	seeds     atomic.Uint64 // of Txs
-	expiry    expiryWalk
+	shards     []shard
+	shift      int // slot to shard
+	databases  int
+	log        Log
+	pool       pool
+	policy     atomic.Uint32 // EvictionPolicy
+	started    atomic.Int64  // T of the first Begin, for keys that recovery brought
+	peak       atomic.Int64
+	seeds      atomic.Uint64 // of Txs
+	expiry     expiryWalk
+	compaction compaction
+	cooler     cooler
 }
 
 // shard is a contiguous range of slots under one lock.
@@ -161,6 +163,7 @@ func (s *Store) DBStats(db int) DBStats {
 
 // Close unmaps everything. Nothing may use the store afterwards.
 func (s *Store) Close() {
+	s.cooler.close()
 	for i := range s.shards {
 		sh := &s.shards[i]
 		sh.mu.Lock()

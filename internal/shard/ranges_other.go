@@ -1,0 +1,5 @@
+//go:build !linux
+
+package shard
+
+func releaseRanges(ranges []memoryRange) { releaseEach(ranges) }
