@@ -83,12 +83,20 @@ func tunables(cfg *config.Config) server.Tunables {
 		SyncPlace:          cfg.Text("sync-place"),
 		SyncThresholdMicro: cfg.Int("sync-threshold-us"),
 		ActiveExpireEffort: int(cfg.Int("active-expire-effort")),
-		Hz:                 clampHz(cfg.Int("hz")),
-		DebugCommand:       cfg.Text("enable-debug-command"),
-		Checkpoint:         checkpointRules(cfg),
-		StopWritesOnError:  cfg.Bool("stop-writes-on-bgsave-error"),
-		SyncReport:         milliseconds(cfg.Int("sync-hang-report-ms")),
-		SyncFatal:          milliseconds(cfg.Int("sync-hang-fatal-ms")),
+		Compaction: server.CompactionRules{
+			Enabled:      cfg.Bool("activedefrag"),
+			IgnoreBytes:  cfg.Int("active-defrag-ignore-bytes"),
+			LowerPercent: int(cfg.Int("active-defrag-threshold-lower")),
+			UpperPercent: int(cfg.Int("active-defrag-threshold-upper")),
+			MinShare:     int(cfg.Int("active-defrag-cycle-min")),
+			MaxShare:     int(cfg.Int("active-defrag-cycle-max")),
+		},
+		Hz:                clampHz(cfg.Int("hz")),
+		DebugCommand:      cfg.Text("enable-debug-command"),
+		Checkpoint:        checkpointRules(cfg),
+		StopWritesOnError: cfg.Bool("stop-writes-on-bgsave-error"),
+		SyncReport:        milliseconds(cfg.Int("sync-hang-report-ms")),
+		SyncFatal:         milliseconds(cfg.Int("sync-hang-fatal-ms")),
 	}
 }
 

@@ -25,6 +25,7 @@ type fakeHost struct {
 	withError bool
 	set       [][2]string
 	resets    int
+	purges    int
 	stops     []ShutdownMode
 	refused   bool
 	sleptMS   int64
@@ -98,6 +99,7 @@ func (f *fakeHost) ConfigRewrite() error {
 	return Error("ERR The server is running without a config file")
 }
 func (f *fakeHost) ResetStats()   { f.resets++ }
+func (f *fakeHost) PurgeMemory()  { f.purges++ }
 func (f *fakeHost) Stats() *Stats { s := f.stats; return &s }
 
 func (f *fakeHost) Shutdown(m ShutdownMode) (func() bool, error) {

@@ -79,7 +79,8 @@ func infoMemory(w *infoWriter, s *Stats) {
 	w.num("mem_cluster_links", 0)
 	w.num("mem_aof_buffer", s.LogBuffer)
 	w.str("mem_allocator", "hapax")
-	w.zeros("active_defrag_running", "lazyfree_pending_objects", "lazyfreed_objects")
+	w.num("active_defrag_running", s.Compaction.Share)
+	w.zeros("lazyfree_pending_objects", "lazyfreed_objects")
 }
 
 func infoStats(w *infoWriter, s *Stats) {
@@ -104,9 +105,14 @@ func infoStats(w *infoWriter, s *Stats) {
 	w.num("keyspace_hits", s.Hits)
 	w.num("keyspace_misses", s.Misses)
 	w.zeros("pubsub_channels", "pubsub_patterns", "pubsubshard_channels", "latest_fork_usec", "total_forks",
-		"migrate_cached_sockets", "slave_expires_tracked_keys", "active_defrag_hits", "active_defrag_misses",
-		"active_defrag_key_hits", "active_defrag_key_misses", "total_active_defrag_time", "current_active_defrag_time",
-		"tracking_total_keys", "tracking_total_items", "tracking_total_prefixes", "unexpected_error_replies")
+		"migrate_cached_sockets", "slave_expires_tracked_keys")
+	w.num("active_defrag_hits", s.Compaction.Moved)
+	w.num("active_defrag_misses", s.Compaction.Stayed)
+	w.num("active_defrag_key_hits", s.Compaction.KeysMoved)
+	w.num("active_defrag_key_misses", s.Compaction.KeysPassed)
+	w.num("total_active_defrag_time", s.Compaction.TotalMilli)
+	w.num("current_active_defrag_time", s.Compaction.RoundMilli)
+	w.zeros("tracking_total_keys", "tracking_total_items", "tracking_total_prefixes", "unexpected_error_replies")
 	w.num("total_error_replies", s.ErrorReplies)
 	w.zeros("dump_payload_sanitizations", "total_reads_processed", "total_writes_processed",
 		"io_threaded_reads_processed", "io_threaded_writes_processed", "reply_buffer_shrinks", "reply_buffer_expands",

@@ -23,6 +23,12 @@ var memorySubcommands = []Command{
 		Complexity: "O(1)", DocGroup: "server",
 	},
 	{
+		Name: "purge", Arity: 2, Run: memoryPurge,
+		Tips:    "request_policy:all_shards response_policy:all_succeeded",
+		Summary: "Has memory that is free given back to the system.", Since: "4.0.0",
+		Complexity: "O(1)", DocGroup: "server",
+	},
+	{
 		Name: "help", Arity: 2, Flags: ofServer, Run: memoryHelp,
 		Summary: "Lists MEMORY's subcommands.", Since: "4.0.0",
 		Complexity: "O(1)", DocGroup: "server",
@@ -172,10 +178,20 @@ func diagnose(s *Stats) string {
 	return "There is something to look at:\n" + text
 }
 
+// memoryPurge answers at once: giving back gigabytes takes a while, and nobody
+// shall wait for it.
+func memoryPurge(c *Ctx) error {
+	c.Host.PurgeMemory()
+	c.Out.Simple("OK")
+	return nil
+}
+
 func memoryHelp(c *Ctx) error {
 	return Help(c,
 		"DOCTOR",
 		"    Return memory problems reports.",
+		"PURGE",
+		"    Compact memory and give back what is free, in the background.",
 		"STATS",
 		"    Return information about the memory usage of the server.",
 		"USAGE <key> [SAMPLES <count>]",

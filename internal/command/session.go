@@ -103,6 +103,8 @@ type Host interface {
 	ConfigSet(pairs [][2]string) error
 	ConfigRewrite() error
 	ResetStats()
+	// PurgeMemory has what is free given back to the system, in the background.
+	PurgeMemory()
 
 	// Stats fills what INFO, ROLE and MEMORY report.
 	Stats() *Stats
@@ -138,6 +140,14 @@ type Host interface {
 	Last() wal.LSN
 }
 
+// CompactionStats is what INFO tells of compaction, under Redis's names.
+type CompactionStats struct {
+	Share                  int64 // percent of a processor it aims at, 0 when it rests
+	Moved, Stayed          int64 // blocks that moved, that should have but could not
+	KeysMoved, KeysPassed  int64
+	TotalMilli, RoundMilli int64 // in rounds that ended, in the present one
+}
+
 // Stats is what INFO prints. The server fills it; info.go alone formats it.
 type Stats struct {
 	Version, GitSHA, BuildID, OS, Arch, GoVersion, RunID, Executable, ConfigFile string
@@ -151,6 +161,7 @@ type Stats struct {
 
 	UsedMemory, UsedPeak, RSS, Dataset, Overhead, IndexBytes, EntryBytes, MappedBytes, GoHeap, TotalSystem, ClientsNormal int64
 	MaxMemory                                                                                                             int64
+	Compaction                                                                                                            CompactionStats
 	MaxMemoryPolicy                                                                                                       string
 
 	Loading                                                                                     bool

@@ -124,6 +124,7 @@ func TestRedisDirectivesAreKnown(t *testing.T) {
 	require.Greater(t, len(lines), 180)
 	ours := map[string]bool{
 		"bind": true, "appendonly": true, "appendfsync": true, "save": true, "dir": true, "client-output-buffer-limit": true,
+		"activedefrag": true, "active-defrag-ignore-bytes": true, "active-defrag-threshold-upper": true,
 	}
 	for _, line := range lines {
 		name, want, _ := strings.Cut(line, "=")

@@ -76,6 +76,12 @@ func memoryGroup() *group {
 			choice("maxmemory-policy", "noeviction", "Which keys are evicted. Anything but `noeviction` may evict IDEM records, and with them what they guarantee.", "volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl", "allkeys-lru", "allkeys-lfu", "allkeys-random", "noeviction"),
 			number("maxmemory-samples", "5", 1, maxInt32, "Keys that are compared to find one to evict."),
 			number("active-expire-effort", "1", 1, 10, "How eagerly expired keys are reclaimed in the background."),
+			yesNo("activedefrag", "yes", "Compact memory in the background when values changed size or many keys went, and give it back to the system."),
+			size("active-defrag-ignore-bytes", "8388608", 1, maxInt64, "Less waste than this is left alone."),
+			number("active-defrag-threshold-lower", "10", 0, 1000, "Waste, in percent of what is live, at which compaction begins."),
+			number("active-defrag-threshold-upper", "50", 0, 1000, "Waste at which it may take all of `active-defrag-cycle-max`."),
+			number("active-defrag-cycle-min", "1", 1, 99, "Percent of a processor that it takes when it begins."),
+			number("active-defrag-cycle-max", "25", 1, 99, "Percent of a processor that it may take."),
 		},
 	}
 }

@@ -30,7 +30,27 @@ func (s *Server) tickMilli(t *Tunables) int { return max(1000/t.Hz, 1) }
 const soonMilli = 4
 
 // tick runs one tick and returns after how many milliseconds the next is due.
+// While compaction runs it is called more often, for that alone.
 func (s *Server) tick(ex *executor) int {
+	c := &s.compactor
+	if !c.running || ex.nowMilli >= c.tickMilli {
+		next := s.wholeTick(ex)
+		c.tickMilli = ex.nowMilli + int64(next)
+		if ex.tx == nil {
+			return next
+		}
+		s.compactDue(ex)
+	}
+	next := max(int(c.tickMilli-ex.nowMilli), 1)
+	if pause := s.compact(ex); pause > 0 {
+		next = min(next, pause)
+	}
+	return next
+}
+
+// wholeTick does all but compaction and returns after how many milliseconds the
+// next is due.
+func (s *Server) wholeTick(ex *executor) int {
 	now := s.eng.Clock.MonoNano()
 	if now-s.cron.sampleNano >= sampleNano {
 		s.cron.sampleNano = now

@@ -93,7 +93,10 @@ func (h host) ConfigRewrite() error {
 func (h host) ResetStats() {
 	h.ex.srv.totals.publish(&h.ex.tally, h.ex.tx)
 	h.ex.srv.totals.reset()
+	h.ex.srv.compactor.reset(h.ex.srv.eng.Store.Compaction())
 }
+
+func (h host) PurgeMemory() { h.ex.srv.purgeMemory() }
 
 func (h host) Shutdown(m command.ShutdownMode) (refused func() bool, err error) {
 	if m.Abort {

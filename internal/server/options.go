@@ -56,6 +56,7 @@ type Tunables struct {
 	SyncPlace          string // "auto", "loop", "syncer"
 	SyncThresholdMicro int64
 	ActiveExpireEffort int
+	Compaction         CompactionRules
 	Hz                 int
 	DebugCommand       string // "no", "yes", "local"
 	Checkpoint         engine.CheckpointRules

@@ -54,6 +54,7 @@ type Server struct {
 	requests  requestBuffers
 	cron      cron
 	trim      trim
+	compactor compactor
 	snaps     snapshots
 	stops     stops
 

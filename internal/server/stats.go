@@ -101,6 +101,7 @@ func (s *Server) statsMemory(st *command.Stats, ex *executor) {
 	if st.RSS == 0 {
 		st.RSS = m.MappedBytes + st.GoHeap
 	}
+	s.statsCompaction(&st.Compaction)
 	st.MaxMemory, st.MaxMemoryPolicy = ex.tun.MaxMemory, policyName(ex.tun.Eviction)
 }
 
