@@ -10,7 +10,7 @@ import (
 // where there are many draws of each, and the sums of all the others.
 func TestZipfDraw(t *testing.T) {
 	t.Parallel()
-	const draws = 400_000
+	const draws = 2_000_000
 	for _, n := range []int{1, 2, 10, 10_000} {
 		const s = 0.99
 		d, rnd := newZipfDraw(n, s), rand.New(rand.NewPCG(1, uint64(n)))

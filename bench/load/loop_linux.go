@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,10 +18,14 @@ type loop struct {
 	conns    []*conn
 	byFD     []*conn
 	tally    *tally
-	open     int  // connections that will still send or wait
-	counting bool // what the tally was told
+	open     int   // connections that will still send or wait
+	counting bool  // what the tally was told
+	lastNano int64 // when a reply came
 	buf      []byte
 }
+
+// stallNano is when a server that answers nobody counts as hung.
+const stallNano = int64(time.Minute)
 
 // readBytes is how much one system call reads: values of some megabytes take
 // few of them.
@@ -117,7 +122,8 @@ func (l *loop) run() {
 
 func (l *loop) drive() error {
 	l.counting = l.phase.Load() == counting
-	l.tally.start(l.nowNano())
+	l.lastNano = l.nowNano()
+	l.tally.start(l.lastNano)
 	for _, c := range l.conns {
 		if err := l.send(c); err != nil {
 			return err
@@ -137,6 +143,9 @@ func (l *loop) drive() error {
 			l.tally.start(l.nowNano())
 		case phase == counted:
 			l.tally.stop(l.nowNano())
+		}
+		if n <= 0 && l.nowNano()-l.lastNano > stallNano {
+			return fmt.Errorf("no reply for %v", time.Duration(stallNano))
 		}
 		for i := range max(n, 0) {
 			if err := l.event(events[i]); err != nil {
@@ -176,7 +185,11 @@ func (l *loop) receive(c *conn) error {
 		return err
 	}
 	if replies > 0 {
-		l.tally.count(c.group, replies, l.nowNano()-c.sentNano)
+		l.lastNano = l.nowNano()
+		l.tally.count(c.group, replies, l.lastNano-c.sentNano)
+		if seen := &l.seen[c.group]; l.counting && !seen.Load() {
+			seen.Store(true)
+		}
 	}
 	if c.waiting > 0 {
 		return nil

@@ -19,6 +19,7 @@ const (
 type control struct {
 	began   time.Time
 	phase   atomic.Int32
+	seen    []atomic.Bool // groups that had a reply while it was counted
 	running sync.WaitGroup
 	failed  chan error // of the first loop that fails
 }
@@ -36,7 +37,7 @@ func (c *control) fail(err error) {
 
 // run drives the plan: it connects everything, and only then lets loops begin.
 func run(p *Plan) (Result, error) {
-	c := &control{began: time.Now(), failed: make(chan error, 1)}
+	c := &control{began: time.Now(), failed: make(chan error, 1), seen: make([]atomic.Bool, len(p.Groups))}
 	loops, err := connectAll(p, c)
 	defer func() {
 		for _, l := range loops {
@@ -61,7 +62,10 @@ func run(p *Plan) (Result, error) {
 		c.count(p)
 	}
 	if p.Duration > 0 {
-		pause(p.Duration, ended)
+		// A stall is a figure, too: who was not answered in that time is waited
+		// for. The loops give up on a server that answers nobody for long.
+		for d := p.Duration; pause(d, ended) && !c.allSeen(); d = 5 * time.Millisecond {
+		}
 		c.phase.CompareAndSwap(counting, counted)
 		if p.End != nil {
 			p.End()
@@ -85,6 +89,15 @@ func (c *control) count(p *Plan) {
 		p.Begin()
 	}
 	c.phase.CompareAndSwap(warming, counting)
+}
+
+func (c *control) allSeen() bool {
+	for i := range c.seen {
+		if !c.seen[i].Load() {
+			return false
+		}
+	}
+	return true
 }
 
 // pause waits, and says whether the loops still run then.
