@@ -23,8 +23,9 @@
 //
 // From the bottom up: memory and pool (pages), arena and big (blocks), entry
 // (one key), bucket and index (one slot), keyspace (one database in one
-// shard), store, the transaction in tx, read, write, scan, expire, evict, and the
-// snapshot's two ends in walk and load.
+// shard), store, the transaction in tx, read, write, scan, expire, evict, the
+// snapshot's two ends in walk and load, and what gives memory back: compact and
+// cool.
 package shard
 
 import (
