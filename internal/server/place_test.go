@@ -177,3 +177,40 @@ func (r *repeaters) end() {
 	r.over.Store(true)
 	r.all.Wait()
 }
+
+// Whatever clients send while a sync is under way shares one, wherever it runs.
+func TestOneSyncPerRound(t *testing.T) {
+	if !loopsAvailable {
+		t.Skip("needs the epoll loop")
+	}
+	for _, place := range []string{"loop", "syncer"} {
+		t.Run(place, func(t *testing.T) {
+			t.Parallel()
+			l := serve(t, variant{"epoll", 1}, tuned(func(t *Tunables) { t.SyncPlace = place }))
+			peers := make([]*peer, 20)
+			for i := range peers {
+				peers[i] = l.dial()
+				require.Equal(t, "+PONG", peers[i].do("PING"))
+			}
+			before := l.eng.Log().Stats()
+			entered, release := l.slowSync()
+			peers[0].send(wire("SET", "a", "1"))
+			<-entered
+			for _, p := range peers[1:] { // in their sockets now, or even appended
+				p.send(wire("SET", "a", "2") + wire("SET", "b", "3") + wire("IDEM", "c", "BEGIN", "fp", "me", "60000"))
+			}
+			if place == "syncer" {
+				eventually(t, "all wait", func() bool { return (*l.srv.backend.Load()).parked() == int64(len(peers)) })
+			}
+			release()
+			peers[0].expect("+OK\r\n")
+			for _, p := range peers[1:] {
+				p.expect("+OK\r\n+OK\r\n")
+				require.Contains(t, p.reply(), "[")
+			}
+			after := l.eng.Log().Stats()
+			require.EqualValues(t, 2, after.Syncs-before.Syncs)
+			require.EqualValues(t, 2, after.Frames-before.Frames)
+		})
+	}
+}
