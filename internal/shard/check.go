@@ -321,7 +321,11 @@ func (a *audit) bigChunk(number int) (listed int, err error) {
 		case free && prevFree:
 			return 0, fmt.Errorf("free block %x did not merge", uint64(h))
 		case free:
-			dirty += int64(*ar.word(h, 3))
+			pages := ar.pages(h)
+			if pages.from < 0 || pages.from > pages.to || pages.to > ar.size(h) {
+				return 0, fmt.Errorf("free block %x of %d bytes holds pages in %v", uint64(h), ar.size(h), pages)
+			}
+			dirty += pages.size()
 			if header&bigUnlisted == 0 {
 				listed++
 			} else if !c.leaving {

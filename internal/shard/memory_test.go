@@ -253,3 +253,25 @@ func TestAppendHasSlack(t *testing.T) {
 	v, _, _ := get(tx, start, "k")
 	require.Equal(t, strings.Repeat("x", 10_000)+strings.Repeat("y", 990_000), v)
 }
+
+// Overwriting large values uses the same pages again and again: what is counted
+// as free with pages does not grow, so nothing of it goes back to the system
+// only to be brought in again.
+func TestOverwritesOfLargeValuesKeepTheirPages(t *testing.T) {
+	s, l := newTestStore(t, 1, 1)
+	l.keep = false
+	tx := s.NewTx()
+	const keys, valueBytes = 8, 256 << 10
+	value := strings.Repeat("v", valueBytes)
+	for i := range keys {
+		set(t, tx, start, fmt.Sprint(i), value, 0)
+	}
+	big := &s.shards[0].dbs[0].ks.Load().big
+	rnd := newRand(7)
+	for range 500 {
+		set(t, tx, start, fmt.Sprint(rnd.IntN(keys)), value, 0)
+		require.LessOrEqual(t, big.dirty, int64(keys+2)*(valueBytes+bigGrain))
+		require.Less(t, big.dirty, int64(bigSlackBytes))
+	}
+	require.NoError(t, s.Check())
+}
