@@ -148,22 +148,24 @@ func TestTimed(t *testing.T) {
 // is waited for: its stall is a figure, too.
 func TestStall(t *testing.T) {
 	t.Parallel()
-	var began atomic.Bool
-	waited := make(chan struct{})
-	var once sync.Once
+	const clients = 2
+	var asked atomic.Int64
+	stuck, waited := make(chan struct{}), make(chan struct{})
 	addr := fake(t, func(args []string) string {
-		if began.Load() {
+		if n := asked.Add(1); n > clients { // the first ones have been answered
+			if n == 2*clients {
+				close(stuck)
+			}
 			<-waited
 		}
 		return ok(args)
 	})
-	const stall = 100 * time.Millisecond
-	r, err := Run(Plan{Addr: addr, Warmup: 20 * time.Millisecond, Duration: time.Millisecond,
+	r, err := Run(Plan{Addr: addr, Warmup: time.Millisecond, Duration: time.Millisecond,
 		Begin: func() {
-			began.Store(true)
-			once.Do(func() { time.AfterFunc(stall, func() { close(waited) }) })
+			<-stuck
+			time.AfterFunc(100*time.Millisecond, func() { close(waited) })
 		},
-		Groups: []Group{{Name: "a", Clients: 2, New: sets([]byte("v"))}}})
+		Groups: []Group{{Name: "a", Clients: clients, New: sets([]byte("v"))}}})
 	if err != nil || r.Requests() == 0 {
 		t.Errorf("%d replies, %v", r.Requests(), err)
 	}
@@ -172,26 +174,26 @@ func TestStall(t *testing.T) {
 // TestUnexpected ends the run and says what came.
 func TestUnexpected(t *testing.T) {
 	t.Parallel()
-	for want, answer := range map[string]func([]string) string{
-		"OOM":               func([]string) string { return "-OOM no room\r\n" },
-		"no reply begins":   func([]string) string { return "what\r\n" },
-		"nothing was sent":  func([]string) string { return "+OK\r\n+OK\r\n" },
-		"closed":            func([]string) string { return "" },
-		"want acquired":     nil,
-		"GET: $ \"\", 0 by": nil,
+	write := sets([]byte("v"))
+	read := func(int) Script { return NewStrings("k", Uniform(1, 1), []byte("v"), 100, 1) }
+	begin := func(int) Script { return NewIdem(Dialect{}, Mix{}, nil, 0, 1, 0) }
+	for _, test := range []struct {
+		script func(int) Script
+		reply  string // "" closes
+		want   string
+	}{
+		{write, "-OOM no room\r\n", "OOM no room"},
+		{write, "what\r\n", "no reply begins"},
+		{write, "+OK\r\n+OK\r\n", "nothing was sent"},
+		{write, "", "closed"},
+		{read, "$-1\r\n", "0 bytes, want 1"},
+		{read, "$2\r\nvv\r\n", "2 bytes, want 1"},
+		{begin, "*1\r\n$7\r\npending\r\n", "want acquired"},
 	} {
-		script := sets([]byte("v"))
-		switch {
-		case strings.HasPrefix(want, "want"):
-			answer = func([]string) string { return "*1\r\n$7\r\npending\r\n" }
-			script = func(int) Script { return NewIdem(Dialect{}, Mix{}, nil, 0, 1, 0) }
-		case strings.HasPrefix(want, "GET"):
-			answer = func([]string) string { return "$-1\r\n" }
-			script = func(int) Script { return NewStrings("k", Uniform(1, 1), []byte("v"), 100, 1) }
-		}
-		_, err := Run(Plan{Addr: fake(t, answer), Groups: []Group{{Clients: 2, Requests: 10, New: script}}})
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want an error with %q", err, want)
+		addr := fake(t, func([]string) string { return test.reply })
+		_, err := Run(Plan{Addr: addr, Groups: []Group{{Clients: 2, Requests: 10, New: test.script}}})
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%q: got %v, want an error with %q", test.reply, err, test.want)
 		}
 	}
 }
