@@ -135,13 +135,15 @@ func (l *loop) drive() error {
 		if err != nil && !errors.Is(err, unix.EINTR) {
 			return fmt.Errorf("epoll_wait: %w", err)
 		}
-		switch phase := l.phase.Load(); {
-		case phase == stopping:
-			return nil
-		case phase == counting && !l.counting:
+		phase := l.phase.Load()
+		if phase >= counting && !l.counting { // also when it was over before the loop woke
 			l.counting = true
 			l.tally.start(l.nowNano())
-		case phase == counted:
+		}
+		if phase == stopping {
+			return nil
+		}
+		if phase == counted {
 			l.tally.stop(l.nowNano())
 		}
 		if n <= 0 && l.nowNano()-l.lastNano > stallNano {
