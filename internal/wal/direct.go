@@ -16,7 +16,7 @@ import (
 // goes the other way, and so does everything while the policy is not to sync
 // every commit. Both ways may alternate in one file. What is in the kernel's
 // memory is synced before a direct write, which says of itself alone that it is
-// on disk.
+// on disk. One that fails ends the log like a sync that fails (I8).
 
 // directBufferBytes bounds the buffer; a larger frame goes in pieces.
 const directBufferBytes = 1 << 20

@@ -27,7 +27,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
 // segmentHeader opens a segment file. It is written and synced before the
-// file gets its name, and never again.
+// file gets its name, and never again but with the same bytes (direct.go).
 type segmentHeader struct {
 	version   uint32
 	logID     uint64 // the same in every segment of a log

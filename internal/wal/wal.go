@@ -10,9 +10,9 @@
 // What it assumes: of the disk, that a sync that returned nil is true, that a
 // sector of 512 bytes is written whole or not at all, that a write that fails
 // or is killed part-way ends at one, and that rewriting a sector with the same
-// bytes does not endanger them. Of the caller, that it
-// holds its shard's locks before Lock (I6) and never calls Commit between Lock
-// and Unlock.
+// bytes does not endanger them; of the file system, that direct writes and the
+// kernel's memory show the same file. Of the caller, that it holds its shard's
+// locks before Lock (I6) and never calls Commit between Lock and Unlock.
 //
 // What it never does: retry a sync, reorder records, wait for more work before
 // it syncs, or read a clock: T comes with each record, durations come from
