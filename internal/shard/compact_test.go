@@ -353,3 +353,75 @@ func mustBig(t testing.TB, s *Store, key string) handle {
 	require.NotZero(t, h)
 	return h
 }
+
+// A value that is lent stays where it is, and its chunk waits for it.
+func TestCompactionLeavesTheLent(t *testing.T) {
+	s, l := newTestStore(t, 1, 1)
+	l.keep = false
+	tx := s.NewTx()
+	want := strings.Repeat("x", 50_000)
+	set(t, tx, start, "lent", want, 0)
+	for i := range 100 {
+		set(t, tx, start, fmt.Sprint("other", i), strings.Repeat("y", 50_000), 0)
+	}
+	var bytes []byte
+	var lender Lender
+	var token uint64
+	with(tx, start, 0, "lent", func(k *Key) {
+		v, ok := tx.Peek(k)
+		require.True(t, ok)
+		bytes = v.Bytes
+		lender, token = tx.Lend(k)
+	})
+	require.NotNil(t, lender)
+	all := func() {
+		s.compaction.shove(s, func() uint32 { return 0 })
+		for s.Compacting() {
+			s.CompactStep(2000, CompactOptions{})
+		}
+		require.NoError(t, s.Check())
+	}
+	all()
+	require.Greater(t, s.Compaction().Moved, int64(100))
+	require.NotZero(t, s.Compaction().Stayed)
+	v, _, _ := get(tx, start, "lent")
+	require.Equal(t, want, v)
+	with(tx, start, 0, "lent", func(k *Key) {
+		v, _ := tx.Peek(k)
+		require.Same(t, unsafe.SliceData(bytes), unsafe.SliceData(v.Bytes), "it moved")
+		tx.Delete(k)
+	})
+	for i := range 100 { // what moved may lie anywhere, the lent bytes included
+		set(t, tx, start, fmt.Sprint("other", i), strings.Repeat("z", 50_000), 0)
+	}
+	all()
+	require.True(t, want == string(bytes), "lent bytes changed")
+	lender.Return(token)
+	require.NoError(t, s.Check())
+}
+
+// A flush that comes while pages of the database are given back leaves its
+// chunks to that: in the pool they could be another database's by then.
+func TestFlushWhilePagesGoBack(t *testing.T) {
+	s, l := newTestStore(t, 1, 2)
+	l.keep = false
+	tx := s.NewTx()
+	fillDrifting(t, tx, 20_000, 0, 100, 40)
+	deleteMost(tx, 20_000, 20_001)
+	require.True(t, s.Coolable())
+	released := 0
+	s.pool.release = func(ranges []memoryRange) {
+		released += len(ranges)
+		withAll(tx, start, 0, tx.FlushAll)
+		for kind := range s.pool.chunks {
+			require.Empty(t, s.pool.chunks[kind].dirty, "the pool has them already")
+		}
+	}
+	require.True(t, s.Cool(true))
+	require.NotZero(t, released)
+	require.NotEmpty(t, s.pool.chunks[0].dirty)
+	s.pool.release = releaseRanges
+	for s.Cool(true) {
+	}
+	require.Zero(t, s.Memory().MappedBytes)
+}

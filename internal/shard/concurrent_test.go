@@ -87,6 +87,9 @@ func TestConcurrentTransfers(t *testing.T) {
 					tx.ExpireStep(200)
 					tx.Evict(rnd.Uint64())
 					tx.End()
+					s.compaction.shove(s, rnd.Uint32)
+					s.CompactStep(rnd.IntN(3000), CompactOptions{})
+					s.Cool(i%4 == 0)
 					s.Memory()
 					s.DBStats(0)
 					if i%50 == 0 {

@@ -60,7 +60,7 @@ func (ks *keyspace) cool(c *cooler, all bool) bool {
 	if n == 0 {
 		return false
 	}
-	releaseRanges(c.ranges[:n])
+	a.pool.release(c.ranges[:n])
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
 	if a.cooling -= n; a.gone {

@@ -23,6 +23,7 @@ type pool struct {
 	chunks   [2]struct{ dirty, clean []unsafe.Pointer } // first chunks, others
 	doomed   []extent                                   // to unmap: mappings of big values
 	mapped   atomic.Int64                               // bytes of dirty chunks and doomed extents
+	release  func(ranges []memoryRange)                 // releaseRanges, or what a test puts there
 	mapper   func(sizeBytes int64) unsafe.Pointer       // mapMemory, or what a test puts there
 	coolable atomic.Bool                                // an arena has more warm slabs than it may keep
 	eager    atomic.Bool                                // recovery is filling the arenas: bring pages in many at a time

@@ -61,7 +61,7 @@ func NewStore(o Options) *Store {
 		shift:     bits.TrailingZeros(uint(slot.Count / n)),
 		databases: max(o.Databases, 1),
 		log:       o.Log,
-		pool:      pool{mapper: mapMemory},
+		pool:      pool{mapper: mapMemory, release: releaseRanges},
 	}
 	s.pool.eager.Store(o.Log == nil)
 	for i := range s.shards {

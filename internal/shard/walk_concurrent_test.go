@@ -84,6 +84,11 @@ func writeUntil(t *testing.T, done *atomic.Bool, s *Store, rnd interface{ IntN(i
 		case 2:
 			withAll(tx, now, db, tx.FlushAll)
 			continue
+		case 13, 14, 15, 16, 17, 18, 19, 20:
+			s.compaction.shove(s, func() uint32 { return uint32(rnd.IntN(1 << 30)) })
+			s.CompactStep(rnd.IntN(2000), CompactOptions{})
+			s.Cool(n == 13)
+			continue
 		case 3, 4, 5, 6:
 			tx.Begin(now, db)
 			tx.ExpireStep(100)
