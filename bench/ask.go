@@ -73,6 +73,7 @@ func (p *process) infoField(section, field string) (string, error) {
 
 // flush empties the server; scripts go with it on some.
 func (p *process) flush() error {
+	p.completed = false
 	if err := p.mustAsk("+OK", "FLUSHALL"); err != nil {
 		return err
 	}

@@ -72,8 +72,11 @@ func (r *run) idem(group string, row idemRow) comparison {
 	return c
 }
 
-// preloadOperations leaves operations 0 and up completed.
+// preloadOperations leaves operations 0 and up completed, unless they are.
 func (p *process) preloadOperations(result []byte) error {
+	if p.completed {
+		return nil
+	}
 	if err := p.flush(); err != nil {
 		return err
 	}
@@ -82,5 +85,6 @@ func (p *process) preloadOperations(result []byte) error {
 		Name: "preload", Clients: clients, Pipeline: 16, Requests: 2 * replayKeys,
 		New: func(i int) load.Script { return load.Completes(p.dialect(), result, i, clients, 0) },
 	}}})
+	p.completed = err == nil
 	return err
 }

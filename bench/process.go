@@ -24,6 +24,7 @@ type process struct {
 	rate float64 // of the last load: how much the next one sends
 
 	lastOperation uint64 // the highest number that operations of a load began with
+	completed     bool   // what the replays ask for is there
 }
 
 // startIn runs a contender on what is in dir, which the process owns from then
