@@ -37,10 +37,12 @@ var growingAll = growing{
 	bytes:     []int{16, 128, 1 << 10, 16 << 10, 256 << 10, 4 << 20},
 }
 
-// asks says whether a group that has to be asked for was: by a part of its
-// name, or by its name and a row's.
+// asks says whether a group that has to be asked for was: by the beginning of
+// its name, or by its name and a row's. What is within its name is another
+// group's, too.
 func (r *run) asks(group string) bool {
-	return r.only != "" && (r.wants(group, "") || strings.HasPrefix(strings.ToLower(r.only), strings.ToLower(group)+": "))
+	group, only := strings.ToLower(group), strings.ToLower(r.only)
+	return only != "" && (strings.HasPrefix(group, only) || strings.HasPrefix(only, group+": "))
 }
 
 // shortly runs a function with the repetitions of a curve, if they aren't

@@ -57,7 +57,7 @@ func TestShortly(t *testing.T) {
 // TestAsks: the long groups run when something names them, and only then.
 func TestAsks(t *testing.T) {
 	for only, want := range map[string]bool{
-		"": false, "GET P16": false, "growth": true, "Growth: keys": true, "growth: keys: GET P16": true, "growth: values": false,
+		"": false, "GET P16": false, "growth": true, "Growth: keys": true, "growth: keys: GET P16": true, "growth: values": false, "keys": false,
 	} {
 		if got := (&run{options: options{only: only}}).asks(groupGrowthKeys); got != want {
 			t.Errorf("%q: %v", only, got)
