@@ -32,8 +32,8 @@ type classic struct {
 // least is how many requests a load has at least.
 const least = 1000
 
-// runTool loads the server for about that long, going by the rate of the load
-// before, and measures it.
+// runTool loads the server for about that long, going by the best rate of the
+// same load before, and measures it.
 func (p *process) runTool(tool string, c classic, d time.Duration) (figures, error) {
 	requests := max(least, int(p.rate*d.Seconds()))
 	args := append([]string{"-p", p.port, "-n", strconv.Itoa(requests), "-c", strconv.Itoa(c.clients),
@@ -56,7 +56,7 @@ func (p *process) runTool(tool string, c classic, d time.Duration) (figures, err
 	if err != nil {
 		return nil, err
 	}
-	p.rate = f[metricRate]
+	p.rate = max(p.rate, f[metricRate]) // a slow spell shall not shorten what comes
 	used, err := m.figures(int64(requests))
 	for name, v := range used {
 		f[name] = v

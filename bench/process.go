@@ -21,7 +21,7 @@ type process struct {
 	dir  string
 	log  bytes.Buffer
 	done chan struct{}
-	rate float64 // of the last load: how much the next one sends
+	rate float64 // the tool's best under the present load: how much the next one sends
 
 	lastOperation uint64 // the highest number that operations of a load began with
 	completed     bool   // what the replays ask for is there
