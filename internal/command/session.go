@@ -160,6 +160,8 @@ type Stats struct {
 	Clients, BlockedClients, MaxClients, MaxInput, MaxOutput int64
 
 	UsedMemory, UsedPeak, RSS, Dataset, Overhead, IndexBytes, EntryBytes, MappedBytes, GoHeap, TotalSystem, ClientsNormal int64
+	RequestBuffers                                                                                                        int64 // idle, kept for large requests
+	LentValues, LentOrphanBytes                                                                                           int64 // lent to replies; of those, memory of what is gone
 	MaxMemory                                                                                                             int64
 	Compaction                                                                                                            CompactionStats
 	MaxMemoryPolicy                                                                                                       string

@@ -96,6 +96,9 @@ func (s *Server) statsMemory(st *command.Stats, ex *executor) {
 	st.GCMicro = int64(sample[2].Value.Float64() * 1e6)
 	st.UsedMemory, st.UsedPeak = m.UsedBytes, m.PeakBytes
 	st.EntryBytes, st.IndexBytes, st.MappedBytes = m.EntryBytes, m.IndexBytes, m.MappedBytes
+	lent := s.eng.Store.Lent()
+	st.LentValues, st.LentOrphanBytes = lent.Loans, lent.OrphanBytes
+	st.RequestBuffers = s.requests.idle()
 	st.Dataset, st.Overhead = m.EntryBytes, m.UsedBytes-m.EntryBytes
 	st.RSS, st.TotalSystem = residentBytes(), systemBytes()
 	if st.RSS == 0 {
