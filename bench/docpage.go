@@ -68,6 +68,9 @@ func join(all []piece) string {
 	return strings.Join(lines, "\n")
 }
 
+// notMeasured is in a block that no run has filled yet.
+const notMeasured = "Not in these runs."
+
 // fill puts the runs' tables into a page. A block that the runs have nothing
 // for stays as it is.
 func fill(page string, all runs) (string, error) {
@@ -83,8 +86,11 @@ func fill(page string, all runs) (string, error) {
 		if table == nil {
 			return "", fmt.Errorf("no table is called %s", p.block)
 		}
-		if text := table(all); text != "" {
+		switch text := table(all); {
+		case text != "":
 			parts[i].lines = strings.Split(strings.Trim(text, "\n"), "\n")
+		case strings.TrimSpace(strings.Join(p.lines, "")) == "":
+			parts[i].lines = []string{notMeasured}
 		}
 	}
 	return join(parts), nil

@@ -59,6 +59,9 @@ func TestFill(t *testing.T) {
 	if err != nil || again != got {
 		t.Errorf("filled again it is another: %v\n%s", err, again)
 	}
+	if got, err := fill("<!-- bench:restart -->\n<!-- /bench:restart -->\n", runs{r}); err != nil || !strings.Contains(got, notMeasured) {
+		t.Errorf("an empty block that no run fills: %q, %v", got, err)
+	}
 	if _, err := fill("<!-- bench:nothing -->\n<!-- /bench:nothing -->\n", runs{r}); err == nil {
 		t.Error("a table that nobody makes")
 	}

@@ -87,7 +87,7 @@ func TestGrowthSmoke(t *testing.T) {
 			if err := r.runAll(); err != nil {
 				t.Fatal(err)
 			}
-			g := curveRows(r.report.Groups[0], r.only)
+			g := r.report.Groups[0]
 			for _, c := range r.all {
 				for _, m := range test.metrics {
 					name := g.Rows[0].Name
@@ -98,21 +98,6 @@ func TestGrowthSmoke(t *testing.T) {
 			}
 		})
 	}
-}
-
-// curveRows leaves out what the keys' group always says.
-func curveRows(g Group, only string) Group {
-	if only == "growth: keys: loaded" {
-		return g
-	}
-	rows := g.Rows
-	g.Rows = nil
-	for _, row := range rows {
-		if row.Name != loadedName {
-			g.Rows = append(g.Rows, row)
-		}
-	}
-	return g
 }
 
 // TestIdemLeavesNoKeys: what a repetition begins is forgotten, or the next

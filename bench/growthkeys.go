@@ -35,10 +35,16 @@ func keyCounts(most int) []int {
 	return counts
 }
 
-// runGrowthKeys fills the servers further and further.
+// runGrowthKeys fills servers further and further: some to see what they take,
+// others to load.
 func runGrowthKeys(r *run) error {
+	if r.wants(groupGrowthKeys, loadedName) {
+		if err := r.weighKeys(); err != nil {
+			return err
+		}
+	}
 	wanted := r.wantedCurves(groupGrowthKeys, keyCurves)
-	if len(wanted) == 0 && !r.wants(groupGrowthKeys, loadedName) {
+	if len(wanted) == 0 {
 		return nil
 	}
 	servers, stop, err := r.startAll(false)
@@ -46,17 +52,13 @@ func runGrowthKeys(r *run) error {
 		return err
 	}
 	defer stop()
-	empty := make([]int64, len(servers))
-	for i, p := range servers {
-		if empty[i], err = p.residentBytes(); err != nil {
-			return err
-		}
-	}
 	return r.shortly(func() error {
 		filled := 0
 		for _, n := range keyCounts(r.keys) {
-			if err := r.growTo(servers, empty, filled, n); err != nil {
-				return err
+			for _, p := range servers {
+				if err := p.growTo(filled, n); err != nil {
+					return err
+				}
 			}
 			filled = n
 			for _, c := range wanted {
@@ -69,30 +71,49 @@ func runGrowthKeys(r *run) error {
 	})
 }
 
-// growTo adds the keys from filled to n, and a row of what they take.
-func (r *run) growTo(servers []*process, empty []int64, filled, n int) error {
-	v := value(valueBytes)
-	var rows []Row
-	for i, p := range servers {
-		err := p.fill(n-filled, func(b []byte, i int) []byte {
-			return load.Bulk(load.Key(load.Bulk(load.Array(b, 3), "SET"), keyPrefix, uint64(filled+i)), v)
-		})
-		if err != nil {
-			return err
-		}
-		rss, err := p.residentBytes()
-		if err != nil {
-			return err
-		}
-		f := figures{metricRSS: float64(rss), metricBytes: float64(rss-empty[i]) / float64(n)}
-		rows = append(rows, Row{Name: loadedName, Server: p.name, X: float64(n), Metrics: summarize([]figures{f})})
+// weighKeys adds rows of what keys take where nothing else has ever run.
+func (r *run) weighKeys() error {
+	servers, stop, err := r.startAll(false)
+	if err != nil {
+		return err
 	}
-	r.add(groupGrowthKeys, r.growthKeysNote(), rows...)
+	defer stop()
+	empty := make([]int64, len(servers))
+	for i, p := range servers {
+		if empty[i], err = p.residentBytes(); err != nil {
+			return err
+		}
+	}
+	filled := 0
+	for _, n := range keyCounts(r.keys) {
+		var rows []Row
+		for i, p := range servers {
+			if err := p.growTo(filled, n); err != nil {
+				return err
+			}
+			rss, err := p.residentBytes()
+			if err != nil {
+				return err
+			}
+			f := figures{metricRSS: float64(rss), metricBytes: float64(rss-empty[i]) / float64(n)}
+			rows = append(rows, Row{Name: loadedName, Server: p.name, X: float64(n), Metrics: summarize([]figures{f})})
+		}
+		r.add(groupGrowthKeys, r.growthKeysNote(), rows...)
+		filled = n
+	}
 	return nil
 }
 
+// growTo adds the keys from filled to n.
+func (p *process) growTo(filled, n int) error {
+	v := value(valueBytes)
+	return p.fill(n-filled, func(b []byte, i int) []byte {
+		return load.Bulk(load.Key(load.Bulk(load.Array(b, 3), "SET"), keyPrefix, uint64(filled+i)), v)
+	})
+}
+
 func (r *run) growthKeysNote() string {
-	return fmt.Sprintf("%d connections, %d-byte values, persistence off. IDEM BEGIN adds operations to as many other keys, "+
+	return fmt.Sprintf("%d connections, %d-byte values, persistence off. loaded: the keys and nothing else. IDEM BEGIN adds operations to as many other keys, "+
 		"which are deleted again after each repetition. snapshots: BGSAVE one after the other while the load runs", growthClients, valueBytes)
 }
 

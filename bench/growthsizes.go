@@ -57,13 +57,17 @@ func (r *run) clientsPoint(c curve, n int) comparison {
 	return point
 }
 
-// warmupMicroEach is for each connection: until thousands of them are in step
-// takes some rounds of all.
-const warmupMicroEach = 100
+// Thousands of connections take a while for one round of all of them, and some
+// rounds until they are in step: so long for each.
+const (
+	warmupMicroEach   = 100
+	countingMicroEach = 300
+)
 
 func (r *run) driveMany(p *process, g load.Group) (figures, error) {
 	plan := r.plan(g)
 	plan.Warmup = max(plan.Warmup, time.Duration(g.Clients)*warmupMicroEach*time.Microsecond)
+	plan.Duration = max(plan.Duration, time.Duration(g.Clients)*countingMicroEach*time.Microsecond)
 	f, _, err := p.drive(plan)
 	return f, err
 }
