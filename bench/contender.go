@@ -68,6 +68,15 @@ func lineOf(path, prefix string) string {
 	return ""
 }
 
+// optionLoad is how busy the machine was when the run began.
+const optionLoad = "load average"
+
+// loadAverage is that of the last minute; "" where it isn't known.
+func loadAverage() string {
+	average, _, _ := strings.Cut(fileText("/proc/loadavg"), " ")
+	return average
+}
+
 // commit is the tree's, with a mark when it has changes.
 func commit() string {
 	out, err := exec.Command("git", "describe", "--always", "--dirty", "--abbrev=12").Output()

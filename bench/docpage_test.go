@@ -83,8 +83,12 @@ func TestAimsTable(t *testing.T) {
 // TestDescribe names commit, machine and versions, and which groups are whose.
 func TestDescribe(t *testing.T) {
 	r := judged()
-	got := runs{r}.describe()
-	for _, want := range []string{r.Commit, r.Machine.Kernel, r.Servers[0].Version, r.StartedAt.Format("2006-01-02"), groupPlain} {
+	r.Options = map[string]string{optionLoad: "0.25"}
+	got := runs{r, r}.describe()
+	if n := strings.Count(got, r.Servers[0].Version); n != 1 {
+		t.Errorf("%d times the same version:\n%s", n, got)
+	}
+	for _, want := range []string{r.Commit, r.Machine.Kernel, r.Servers[0].Version, r.StartedAt.Format("2006-01-02"), groupPlain, "load average 0.25"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}

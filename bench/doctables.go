@@ -13,18 +13,30 @@ func (all runs) describe() string {
 	m := all[len(all)-1].Machine
 	fmt.Fprintf(&b, "Machine: %s, %d CPUs (%s), %.0f GB, Linux %s. The client ran on the same machine.\n",
 		m.OS, m.CPUs, m.CPU, float64(m.MemoryBytes)/(1<<30), m.Kernel)
+	var said []ServerInfo
 	for _, r := range all {
 		names := all.of(r)
 		if len(names) == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, "\nCommit `%s`, %s, %s repetitions of %s s, %s keys in the load: %s.\n", r.Commit, r.StartedAt.Format(time.RFC3339),
-			r.Options["repetitions"], r.Options["seconds"], r.Options["hot keys"], strings.Join(names, ", "))
-		for _, s := range r.Servers {
-			fmt.Fprintf(&b, "- %s: %s\n", s.Name, s.Version)
+		fmt.Fprintf(&b, "\nCommit `%s`, %s, %s repetitions of %s s%s: %s.\n", r.Commit, r.StartedAt.Format(time.RFC3339),
+			r.Options["repetitions"], r.Options["seconds"], r.busy(), strings.Join(names, ", "))
+		if !slices.Equal(r.Servers, said) { // usually the same in all runs
+			for _, s := range r.Servers {
+				fmt.Fprintf(&b, "- %s: %s\n", s.Name, s.Version)
+			}
+			said = r.Servers
 		}
 	}
 	return b.String()
+}
+
+// busy says what else the machine did.
+func (r *Report) busy() string {
+	if before := r.Options[optionLoad]; before != "" {
+		return ", load average " + before + " before it"
+	}
+	return ""
 }
 
 // aimsTable is what the design asks for, met or missed.

@@ -33,6 +33,7 @@ func newRun(o options, out, progress io.Writer) (*run, error) {
 		Options: map[string]string{
 			"repetitions": strconv.Itoa(o.reps), "seconds": fmt.Sprint(o.seconds),
 			"keys": strconv.Itoa(o.keys), "hot keys": strconv.Itoa(o.hotKeys),
+			optionLoad: loadAverage(),
 		},
 	}
 	for _, c := range all {
