@@ -47,10 +47,11 @@ func (tx *Tx) put(k *Key, v *Value, tail []byte, code op.Code) error {
 			return ErrNoMemory
 		}
 	}
-	tx.op = op.Op{
-		Code: code, Type: uint8(v.Type), Raw: v.Raw, Key: k.Bytes, Value: value,
-		DeadlineMilli: v.DeadlineMilli,
-	}
+	// Filled in place, it is empty between two records: a literal is made
+	// elsewhere and copied, which was 2% of a SET in pipelines of 16.
+	o := &tx.op
+	o.Code, o.Type, o.Raw = code, uint8(v.Type), v.Raw
+	o.Key, o.Value, o.DeadlineMilli = k.Bytes, value, v.DeadlineMilli
 	lsn := tx.append()
 	tx.Writes++
 	if exists {
