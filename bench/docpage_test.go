@@ -85,7 +85,7 @@ func TestDescribe(t *testing.T) {
 	r := judged()
 	r.Options = map[string]string{optionLoad: "0.25"}
 	got := runs{r, r}.describe()
-	if n := strings.Count(got, r.Servers[0].Version); n != 1 {
+	if n := strings.Count(got, "\n- "+r.Servers[0].Name+": "+r.Servers[0].Version); n != 1 {
 		t.Errorf("%d times the same version:\n%s", n, got)
 	}
 	for _, want := range []string{r.Commit, r.Machine.Kernel, r.Servers[0].Version, r.StartedAt.Format("2006-01-02"), groupPlain, "load average 0.25"} {
