@@ -44,6 +44,17 @@ func TestPrefetchBelievesNothing(t *testing.T) {
 	rec.word = was
 }
 
+// place is where k's slot record and its entry are.
+func place(t *testing.T, tx *Tx, k *Key) (*slotRec, cell) {
+	tx.Begin(start, 0)
+	tx.LockKeys([]Key{*k})
+	found := tx.locate(k)
+	rec, c := tx.rec, tx.at
+	tx.End() // before a test can fail: the store's check needs the lock
+	require.True(t, found)
+	return rec, c
+}
+
 // Each stage finds what the lookup will need, also below several levels of
 // nodes.
 func TestPrefetchStages(t *testing.T) {
@@ -67,20 +78,17 @@ func TestPrefetchStages(t *testing.T) {
 		bucket := at[0]
 		found := entries(&at, homes[:1])
 
-		tx.Begin(start, 0)
-		tx.LockKeys(k)
-		require.True(t, tx.locate(&k[0]))
-		require.Equal(t, unsafe.Pointer(tx.rec), record)
-		require.Equal(t, bucketAt(tx.at.segment, tx.at.home), bucket)
-		if c := &tx.at; c.bucket == c.home {
+		rec, c := place(t, tx, &k[0])
+		require.Equal(t, unsafe.Pointer(rec), record)
+		require.Equal(t, bucketAt(c.segment, c.home), bucket)
+		if c.bucket == c.home {
 			there++
 			require.Equal(t, 1, found)
-			if c.index == firstCell(matches(bucket, homes[0].tag)) {
+			if c.index == firstCell(matches(bucket, tagOf(k[0].Hash))) {
 				first++
 				require.Equal(t, c.e, at[0])
 			}
 		}
-		tx.End()
 	}
 	require.Greater(t, first, there*3/4, "a bucket's tags rarely say which entry it is")
 	require.Greater(t, there, len(keys)/2)
@@ -103,13 +111,9 @@ func TestPrefetchLeavesOutWhatIsNotThere(t *testing.T) {
 	n := s.homeBuckets(0, keys, &at, &homes)
 	n = entries(&at, homes[:n])
 	for i := 0; i < len(keys); i += 3 {
-		tx.Begin(start, 0)
-		tx.LockKeys(keys[i : i+1])
-		require.True(t, tx.locate(&keys[i]))
-		if tx.at.bucket == tx.at.home {
-			require.Contains(t, at[:n], tx.at.e)
+		if _, c := place(t, tx, &keys[i]); c.bucket == c.home {
+			require.Contains(t, at[:n], c.e)
 		}
-		tx.End()
 	}
 	for _, p := range at[:n] {
 		require.NotNil(t, p)
