@@ -73,6 +73,7 @@ var groups = []group{
 	{name: groupClients, run: runClients},
 	{name: groupLarge, run: runLarge},
 	{name: groupMemory, run: runMemory},
+	{name: groupChurn, run: runChurn},
 	{name: groupRestart, run: runRestart},
 	{name: groupDuring, run: runDuring},
 	{name: groupDisk, run: runDisk},

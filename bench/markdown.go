@@ -10,7 +10,7 @@ import (
 // columns are the metrics in the order of a table's columns. Those that no row
 // of a group has are left out.
 var columns = []string{
-	metricCPU, metricRate, metricP50, metricP99, metricP999, metricMax, metricSmallRate, metricReaderRate, metricReaderP50, metricReaderP99, metricQuietRate, metricQuietP99, metricKept, metricSeconds, metricBytes,
+	metricCPU, metricRate, metricP50, metricP99, metricP999, metricMax, metricSmallRate, metricReaderRate, metricReaderP50, metricReaderP99, metricQuietRate, metricQuietP99, metricKept, metricSeconds, metricBytes, metricWaste,
 	metricSyncs, metricRSS, metricGoHeap, metricGCShare, metricDisk, metricDiskLargest, metricDiskEnd, metricWritten, metricSnapshots,
 }
 

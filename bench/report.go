@@ -85,7 +85,7 @@ const (
 var units = map[string]string{
 	metricCPU: "µs", metricRate: "/s", metricP50: "ms", metricP99: "ms", metricP999: "ms", metricMax: "ms",
 	metricRSS: "B", metricGoHeap: "B", metricGCShare: "%", metricSyncs: "", metricSeconds: "s",
-	metricBytes: "B", metricDisk: "B", metricSnapshots: "", metricSmallRate: "/s",
+	metricBytes: "B", metricDisk: "B", metricWaste: "", metricSnapshots: "", metricSmallRate: "/s",
 	metricQuietRate: "/s", metricQuietP99: "ms", metricKept: "",
 	metricDiskLargest: "B", metricDiskEnd: "B", metricWritten: "B",
 	metricReaderRate: "/s", metricReaderP50: "ms", metricReaderP99: "ms",
