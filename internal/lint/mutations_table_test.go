@@ -79,7 +79,7 @@ var mutations = []mutation{
 		"shard.TestCompactionFreesMemory", false},
 	{4, "a segment moves and the slot does not hear of it", "internal/shard/compact_walk.go",
 		"				ks.hang(&t, position, w)\n", "",
-		"shard.TestCompactionMovesIndex", false},
+		"shard.TestCompactionMovesIndex", true},
 	{4, "an arena goes to the pool while its pages are given back", "internal/shard/arena.go",
 		"	if a.cooling == 0 {\n		a.giveChunks()\n	}", "	a.giveChunks()",
 		"shard.TestFlushWhilePagesGoBack", false},
