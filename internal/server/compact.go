@@ -30,7 +30,7 @@ type compactor struct {
 	tickMilli int64 // T of the next whole tick
 	beganNano int64
 
-	cooling    atomic.Bool  // a goroutine gives pages back
+	cooling    atomic.Bool                      // a goroutine gives pages back
 	purge      atomic.Bool                      // MEMORY PURGE was asked for
 	shown      atomic.Int64                     // share while running, for INFO
 	totalNano  atomic.Int64                     // of rounds that ended
