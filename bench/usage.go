@@ -19,6 +19,9 @@ func (p *process) cpuMicro() (int64, error) {
 	return parseStat(string(text))
 }
 
+// tickMicro is the least CPU time that the kernel tells from none.
+const tickMicro = 10_000
+
 // parseStat takes the times out of /proc/PID/stat.
 func parseStat(text string) (int64, error) {
 	// The program's name, in parentheses, may hold spaces: count from its end.
@@ -32,7 +35,6 @@ func parseStat(text string) (int64, error) {
 		return 0, err
 	}
 	system, err := strconv.ParseInt(fields[stime], 10, 64)
-	const tickMicro = 10_000
 	return (user + system) * tickMicro, err
 }
 
@@ -103,9 +105,7 @@ func (m *meter) end() {
 	m.after = figures{metricCPU: float64(cpu - m.cpu), metricRSS: float64(rss)}
 	if m.p.name == hapax {
 		m.after[metricGoHeap] = float64(heap)
-		if used := cpu - m.cpu; used > 0 {
-			m.after[metricGCShare] = 100 * float64(gc-m.gc) / float64(used)
-		}
+		m.after[metricGCShare] = 100 * float64(gc-m.gc) / float64(max(cpu-m.cpu, tickMicro))
 	}
 }
 
