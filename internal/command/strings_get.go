@@ -27,9 +27,11 @@ func (c *Ctx) replyString(k *shard.Key) (found bool, err error) {
 	return true, nil
 }
 
-// lentBytes is how long a string must be to be lent to its reply. Below, a copy
-// is cheaper than the bookkeeping and a second buffer for the system call.
-const lentBytes = 16 << 10
+// lentBytes is how long a string must be to be lent to its reply. A GET of 16
+// KiB took 12 µs of processor copied and 16 lent, which needs a system call of
+// its own; at 32 KiB the two are even; of 64 KiB, which takes a fresh buffer to
+// copy to, 120 and 26.
+const lentBytes = 32 << 10
 
 // replyBulk answers b, a part of the value of k that was just read. When it is
 // large it goes to the socket from where it lies (I4).

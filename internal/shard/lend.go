@@ -76,6 +76,9 @@ func (a *bigArena) pin(h handle) bool {
 
 // unpin takes block h back, and frees it if that was all that kept it.
 func (a *bigArena) unpin(h handle) {
+	if !a.pinned(h) {
+		panic("shard: a value came back that was not lent")
+	}
 	c := &a.chunks[h>>handleShift]
 	*a.word(h, 0) -= 1 << bigPinShift
 	c.pins--
