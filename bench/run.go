@@ -13,9 +13,10 @@ import (
 // run is one run of the command: who is compared, and what came out so far.
 type run struct {
 	options
-	growing growing
-	all     []contender
-	report  Report
+	growing   growing
+	slowMicro int // what the slow disk's calls take longer
+	all       []contender
+	report    Report
 
 	out      io.Writer // the tables, each when its group has ended
 	progress io.Writer // a line for each load
@@ -27,7 +28,7 @@ func newRun(o options, out, progress io.Writer) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{growing: growingAll, options: o, all: all, out: out, progress: progress, began: time.Now()}
+	r := &run{growing: growingAll, slowMicro: slowDiskMicro, options: o, all: all, out: out, progress: progress, began: time.Now()}
 	r.report = Report{
 		Machine: thisMachine(), Commit: commit(), StartedAt: time.Now().UTC().Truncate(time.Second),
 		Options: map[string]string{

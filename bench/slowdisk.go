@@ -99,7 +99,7 @@ func (r *run) startSlow(strace string, v slowServer) (*process, error) {
 		return nil, err
 	}
 	under := []string{strace, "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", "-e", "signal=none",
-		"-e", "trace=" + slowCalls, "-e", fmt.Sprintf("inject=%s:delay_exit=%d", slowCalls, slowDiskMicro)}
+		"-e", "trace=" + slowCalls, "-e", fmt.Sprintf("inject=%s:delay_exit=%d", slowCalls, r.slowMicro)}
 	args := append([]string{"--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-percentage", "0"}, v.args...)
 	p, err := startUnder(under, v.contender, dir, args...)
 	if err != nil {
@@ -132,7 +132,7 @@ func (r *run) slow(row slowRow, variants []slowServer, servers []*process) error
 		rows = append(rows, Row{Name: row.name, Server: v.label, Params: params, Metrics: summarize(results[i])})
 	}
 	r.add(groupSlowDisk, fmt.Sprintf("appendfsync always; strace makes every %s take %d µs longer. "+
-		"rate, p50 and p99 are the writers', no pipeline, %d-byte values", slowCalls, slowDiskMicro, valueBytes), rows...)
+		"rate, p50 and p99 are the writers', no pipeline, %d-byte values", slowCalls, r.slowMicro, valueBytes), rows...)
 	return nil
 }
 
