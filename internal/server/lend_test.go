@@ -115,7 +115,7 @@ func TestSlowReaderGetsWhatItAskedFor(t *testing.T) {
 	for _, c := range []struct{ name, ask, change string }{
 		{"replaced", wire("GET", "k"), wire("SET", "k", "other")},
 		{"deleted", wire("GET", "k"), wire("DEL", "k")},
-		{"edited", wire("GETRANGE", "k", "0", "-1"), wire("SETRANGE", "k", "5", "xyz")},
+		{"edited", wire("GETRANGE", "k", "0", "-1"), wire("SETRANGE", "k", "6291000", "xyz")},
 		{"appended to", wire("GETEX", "k", "EX", "100"), wire("APPEND", "k", "xyz")},
 		{"renamed over", wire("GET", "k"), wire("SET", "a", "b") + wire("RENAME", "a", "k")},
 		{"taken away by its own command", wire("GETDEL", "k"), wire("SET", "k", "new")},
