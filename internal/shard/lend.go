@@ -37,8 +37,8 @@ func (tx *Tx) Lend(k *Key) (lender Lender, token uint64) {
 // Return implements Lender.
 func (ks *keyspace) Return(token uint64) {
 	ks.mu.Lock()
+	defer ks.mu.Unlock()
 	ks.big.unpin(handle(token))
-	ks.mu.Unlock()
 }
 
 // Lent is what replies hold on to.
