@@ -37,6 +37,9 @@ const (
 	bigSlackBytes = 4 << 20 // free memory that keeps its pages, or
 	bigSlackShare = 8       // this part of what is in use
 
+	fitLooks        = 4        // blocks of a list of which some are too small
+	bigRecycleBytes = 16 << 20 // most that stays for values like the one just freed
+
 	// A free run from here on may give its pages back at once: above 33 pages the
 	// system forgets addresses all together, which is quicker than one by one.
 	bigReleaseBytes = 160 << 10
@@ -124,11 +127,20 @@ func (a *bigArena) alloc(n int) (handle, bool) {
 	return h, true
 }
 
-// fit finds a free block of at least size: the first of a list all of whose
-// blocks are large enough.
+// fit finds a free block of at least size: one that was freed lately and is as
+// large, or the first of a list all of whose blocks are large enough. Values
+// that are overwritten by others of their size find the place of the one before
+// in no other way.
 func (a *bigArena) fit(size int64) handle {
-	size += 1<<(bits.Len64(uint64(size))-1-bigStepsLog) - 1
 	level, step := bigClass(size)
+	for h, looks := a.heads[level][step], 0; h != 0 && looks < fitLooks; looks++ {
+		if a.size(h) >= size {
+			return h
+		}
+		h = handle(*a.word(h, 1))
+	}
+	size += 1<<(bits.Len64(uint64(size))-1-bigStepsLog) - 1
+	level, step = bigClass(size)
 	if level < bigLevels {
 		if m := a.steps[level] & (^uint32(0) << step); m != 0 {
 			return a.heads[level][bits.TrailingZeros32(m)]
@@ -197,7 +209,7 @@ func (a *bigArena) release(h handle) {
 	}
 	size := a.size(h)
 	a.count(h, -1, -size, size)
-	pages, dirty := span{0, size}, size
+	pages, dirty, freed := span{0, size}, size, size
 	if next := h + handle(size); *a.word(next, 0)&bigFree != 0 {
 		p := a.pages(next)
 		dirty += p.size()
@@ -216,7 +228,7 @@ func (a *bigArena) release(h handle) {
 	}
 	a.count(h, 0, 0, pages.size()-dirty) // what lies between two free runs with pages
 	dirty = pages.size()
-	if a.mayGoBack(number, dirty) {
+	if a.mayGoBack(number, dirty, freed) {
 		a.count(h, 0, 0, -dirty)
 		pages, dirty = span{}, 0
 		releaseMemory(unsafe.Add(a.at(h), 5*8), size-6*8)
@@ -234,12 +246,15 @@ func (a *bigArena) release(h handle) {
 
 // mayGoBack says whether a free block in chunk number with dirty bytes gives its
 // pages back. A leaving chunk does it in larger pieces, and whatever is free
-// elsewhere: each time the system looks through all of the block.
-func (a *bigArena) mayGoBack(number handle, dirty int64) bool {
+// elsewhere: each time the system looks through all of the block. Of what was
+// just freed as much stays as the next two such values take: where values are
+// overwritten they come at once, and bringing pages in again costs as much as
+// copying the value.
+func (a *bigArena) mayGoBack(number handle, dirty, freed int64) bool {
 	if a.chunks[number].leaving {
 		return dirty >= 8*slabBytes
 	}
-	return dirty >= bigReleaseBytes && a.dirty > max(bigSlackBytes, a.live/bigSlackShare)
+	return dirty >= bigReleaseBytes && a.dirty > max(bigSlackBytes, a.live/bigSlackShare, min(2*freed, bigRecycleBytes))
 }
 
 // span is the part of a free block that may hold pages, as offsets from its
