@@ -108,6 +108,27 @@ func (l *lab) dialSlow() *peer {
 	return p
 }
 
+// What has left of a stream that never gets empty is not carried along (I12).
+func TestEndlessStreamStaysSmall(t *testing.T) {
+	lender := &lenderOf{out: map[uint64]bool{}}
+	var s Session
+	var b bufferStack
+	text := bytes.Repeat([]byte("v"), 100)
+	for token := range uint64(20_000) {
+		w := resp.Writer{Buf: s.out, Pieces: s.pieces, LentBytes: s.lentBytes}
+		lender.out[token] = true
+		w.Lend(text, lender, token)
+		s.out, s.pieces, s.lentBytes = w.Buf, w.Pieces, w.LentBytes
+		if ready := s.releasable(0); ready > 500 {
+			s.left(&b, ready-50)
+		}
+	}
+	require.Positive(t, s.unsent())
+	require.LessOrEqual(t, len(lender.out), 6)
+	require.Less(t, cap(s.pieces), 4*keptPieces)
+	require.Less(t, cap(s.out), 4*compactBytes)
+}
+
 // A client that reads slowly gets the value as it was, whatever becomes of it;
 // then its memory is free.
 func TestSlowReaderGetsWhatItAskedFor(t *testing.T) {

@@ -122,11 +122,17 @@ func (s *Session) returnSent() {
 		p := &s.pieces[s.piecesLeft]
 		size := len(p.Bytes)
 		if s.sent < p.At+size {
-			return
+			break
 		}
 		s.mark, s.upTo, s.sent = s.mark-size, s.upTo-size, s.sent-size
 		s.lentBytes -= size
 		giveBack(p)
+	}
+	// A stream that never gets empty must not carry along what has left (I12).
+	if n := s.piecesLeft; n > keptPieces && n > len(s.pieces)/2 {
+		rest := copy(s.pieces, s.pieces[n:])
+		clear(s.pieces[rest:])
+		s.pieces, s.piecesLeft = s.pieces[:rest], 0
 	}
 }
 
