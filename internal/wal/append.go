@@ -3,8 +3,9 @@ package wal
 import "encoding/binary"
 
 // keepBufferBytes is how much of a frame's buffer is kept for the next one. A
-// pipelined round stays below; a batch of large values gives its memory back.
-const keepBufferBytes = 4 << 20
+// pipelined round stays below, and so does a result of 4 MiB; a batch of large
+// values gives its memory back.
+const keepBufferBytes = 8 << 20
 
 // batch is the open frame: room for its header, then records as they will be
 // on disk. One is filled while another is written.
