@@ -167,7 +167,7 @@ func diagnose(s *Stats) string {
 	}
 	if ratio(s.MappedBytes, s.UsedMemory) > doctorFragmentedRatio {
 		text += " * Fragmentation: " + humanBytes(s.MappedBytes) + " are taken from the system for " +
-			humanBytes(s.UsedMemory) + " of live data. Compaction closes the gaps while the server works.\n"
+			humanBytes(s.UsedMemory) + " of live data. Compaction closes the gaps between small values while the server works; what is free between large ones is used by the next.\n"
 	}
 	if s.MaxMemory > 0 && s.UsedMemory > s.MaxMemory {
 		text += " * Limit: memory use is above maxmemory (" + humanBytes(s.MaxMemory) + ").\n"

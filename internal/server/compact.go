@@ -47,7 +47,7 @@ const (
 
 // purgeMemory makes the next round take what there is to gain, however little.
 func (s *Server) purgeMemory() {
-	s.trim.droppedBytes.Add(trimBytes)
+	s.trim.droppedBytes.Add(trimBytes + s.requests.drop())
 	s.compactor.purge.Store(true)
 }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"runtime"
 	"sync"
+	"time"
 
 	"github.com/hapaxkv/hapax/internal/netpoll"
 )
@@ -138,8 +139,9 @@ func (a *loops) parked() int64 {
 }
 
 const (
-	windWaits     = 20 // while clients take their last replies
+	windNano      = int64(time.Second) // for clients to take their last replies
 	windWaitMilli = 50
+	windWaits     = 20 // in which nobody takes any
 )
 
 // wind ends the loop: no new connections, the last commit, replies for those
@@ -151,13 +153,15 @@ func (l *loop) wind() {
 	if !l.srv.broken() {
 		l.lastCommit()
 	}
-	for range windWaits {
-		if l.srv.broken() || !l.owes() {
-			break
-		}
+	mono := l.srv.eng.Clock.MonoNano
+	began, idle := mono(), 0
+	for idle < windWaits && mono()-began < windNano && !l.srv.broken() && l.owes() {
 		events, err := l.poll.Wait(windWaitMilli)
 		if err != nil {
 			break
+		}
+		if len(events) == 0 {
+			idle++
 		}
 		for i := range events {
 			if e := &events[i]; e.FD < len(l.conns) && l.conns[e.FD] != nil {

@@ -93,6 +93,15 @@ func (r *requestBuffers) trim() (droppedBytes int64) {
 	return before - r.idleBytes
 }
 
+// drop lets go of all that is idle and returns how many bytes that were.
+func (r *requestBuffers) drop() (droppedBytes int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	clear(r.classes[:])
+	droppedBytes, r.idleBytes = r.idleBytes, 0
+	return droppedBytes
+}
+
 // idle is how many bytes are held for nobody.
 func (r *requestBuffers) idle() int64 {
 	r.mu.Lock()

@@ -176,3 +176,23 @@ func TestShutdownOnABrokenLog(t *testing.T) {
 		require.ErrorIs(t, l.over(), errDisk)
 	})
 }
+
+// A stop waits a second for clients that take their last replies, however many
+// writes that are.
+func TestStopDeliversALargeReply(t *testing.T) {
+	everywhere(t, func(t *testing.T, v variant) {
+		l := serve(t, v, inMemory)
+		text := strings.Repeat("v", 12<<20)
+		p := l.dial()
+		go func() { _, _ = io.WriteString(p.Conn, wire("SET", "k", text)) }()
+		p.expect("+OK\r\n")
+		p.send(wire("GET", "k"))
+		head := make([]byte, 1)
+		_, err := io.ReadFull(p.r, head) // the reply has begun
+		require.NoError(t, err)
+		l.stop()
+		rest, err := io.ReadAll(p.r)
+		require.NoError(t, err)
+		require.Equal(t, fmt.Sprintf("%d\r\n%s\r\n", len(text), text), string(rest))
+	})
+}

@@ -18,7 +18,10 @@ func (a *bigArena) choose(purge bool) bool {
 	a.settled = min(a.settled, a.dirty)
 	worth := a.dirty-a.settled > a.live/bigSlackShare+bigWorthBytes
 	if purge {
-		worth = a.dirty > a.live/bigRestShare+bigWorthBytes
+		worth = a.dirty > a.live/bigRestShare+bigWorthBytes || a.empty > 0
+	}
+	if worth {
+		a.dropEmpties()
 	}
 	for rest := a.dirty; worth && a.nLeave < maxChunksLeave && rest > a.live/bigRestShare; {
 		c := a.sparsest()
@@ -29,6 +32,17 @@ func (a *bigArena) choose(purge bool) bool {
 		a.leave(c)
 	}
 	return a.nLeave > 0
+}
+
+// dropEmpties lets go of chunks that hold nothing: one stays when values go, for
+// those that may come.
+func (a *bigArena) dropEmpties() {
+	for number := range a.chunks {
+		if c := &a.chunks[number]; c.base != nil && !c.solo && c.blocks == 0 {
+			h := handle(number)<<handleShift | bigFirst
+			a.dropEmpty(h, a.pages(h).size())
+		}
+	}
 }
 
 func (a *bigArena) leave(c *bigChunk) {
