@@ -37,6 +37,10 @@ func (r *Report) head() string {
 func (r *Report) verdict(took time.Duration) string {
 	var b strings.Builder
 	met, missed := r.aims()
+	if len(met)+len(missed) == 0 {
+		fmt.Fprintf(&b, "\nNo aims for these rows, in %s.\n", took.Round(time.Second))
+		return b.String()
+	}
 	fmt.Fprintf(&b, "\n%d aims met, %d missed, in %s.\n", len(met), len(missed), took.Round(time.Second))
 	for _, line := range missed {
 		fmt.Fprintf(&b, "- %s\n", line)

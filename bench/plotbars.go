@@ -162,6 +162,12 @@ func (b *bars) plot() (*plot.Plot, error) {
 	}
 	p.NominalY(names...)
 	p.Y.Tick.Label.Font = sans(textSize - 1)
+	// Who shows the picture may have a wider font.
+	longest := 0
+	for _, name := range names {
+		longest = max(longest, len(name))
+	}
+	p.Y.Padding = vg.Length(longest)
 	p.X.Min, p.X.Max = 0, most*1.05
 	p.X.Tick.Marker = linearTicks{}
 	if b.one {
