@@ -81,7 +81,7 @@ func memoryGroup() *group {
 			number("active-defrag-threshold-lower", "10", 0, 1000, "Waste, in percent of what is live, at which compaction begins."),
 			number("active-defrag-threshold-upper", "50", 0, 1000, "Waste at which it may take all of `active-defrag-cycle-max`."),
 			number("active-defrag-cycle-min", "1", 1, 99, "Percent of a processor that it takes when it begins."),
-			number("active-defrag-cycle-max", "25", 1, 99, "Percent of a processor that it may take."),
+			number("active-defrag-cycle-max", "25", 1, 99, "Percent of a processor that it may take; below `active-defrag-cycle-min`, that counts."),
 		},
 	}
 }
