@@ -96,7 +96,9 @@ func (l *loop) flush(c *conn) {
 
 // writeBytes bounds what one connection may write in a round. Copying to the
 // socket takes the loop's time: more, and others would notice a large reply.
-const writeBytes = 256 << 10
+// With what a bulk string of 256 KiB has around it, so that one takes one round:
+// the rest of a reply costs four system calls more.
+const writeBytes = 256<<10 + 64
 
 // write writes the beginning of what may leave of c.
 func (l *loop) write(c *conn) {
