@@ -75,21 +75,18 @@ func (r *run) runClassic(group string, durable bool, rows []classicRow, idem []i
 	if len(wanted) == 0 {
 		return nil
 	}
-	servers, stop, err := r.startAll(durable)
-	if err != nil {
-		return err
-	}
-	defer stop()
-	for _, c := range wanted {
-		c.note = fmt.Sprintf("%d-byte values, %d random keys; the client has the same machine. %s", valueBytes, r.hotKeys, whoseLoad())
-		if !durable {
-			c.syncs = nil
+	return r.withAll(durable, func(servers []*process) error {
+		for _, c := range wanted {
+			c.note = fmt.Sprintf("%d-byte values, %d random keys; the client has the same machine. %s", valueBytes, r.hotKeys, whoseLoad())
+			if !durable {
+				c.syncs = nil
+			}
+			if err := r.compare(servers, c); err != nil {
+				return err
+			}
 		}
-		if err := r.compare(servers, c); err != nil {
-			return err
-		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // tokens that an HTTP gateway would send: a hex digest and a random owner.

@@ -26,34 +26,31 @@ func runClients(r *run) error {
 	if len(wanted) == 0 {
 		return nil
 	}
-	servers, stop, err := r.startAll(false)
-	if err != nil {
-		return err
-	}
-	defer stop()
-	v := value(valueBytes)
-	for _, n := range wanted {
-		err := r.compare(servers, comparison{
-			group: groupClients, name: clientsName(n), x: float64(n),
-			note:    fmt.Sprintf("GET without pipeline, %d-byte values, %d keys, persistence off", valueBytes, r.hotKeys),
-			params:  map[string]string{"clients": strconv.Itoa(n), "pipeline": "1"},
-			prepare: r.ensurePreload,
-			once: func(p *process) (figures, error) {
-				plan := r.plan(load.Group{Name: "GET", Clients: n, New: func(i int) load.Script {
-					return load.NewStrings(keyPrefix, load.Uniform(r.hotKeys, uint64(i)), v, 100, uint64(i))
-				}})
-				if n >= manyClients {
-					plan.Warmup, plan.Duration = time.Second, r.slowDuration()
-				}
-				f, _, err := p.drive(plan)
-				return f, err
-			},
-		})
-		if err != nil {
-			return err
+	return r.withAll(false, func(servers []*process) error {
+		v := value(valueBytes)
+		for _, n := range wanted {
+			err := r.compare(servers, comparison{
+				group: groupClients, name: clientsName(n), x: float64(n),
+				note:    fmt.Sprintf("GET without pipeline, %d-byte values, %d keys, persistence off", valueBytes, r.hotKeys),
+				params:  map[string]string{"clients": strconv.Itoa(n), "pipeline": "1"},
+				prepare: r.ensurePreload,
+				once: func(p *process) (figures, error) {
+					plan := r.plan(load.Group{Name: "GET", Clients: n, New: func(i int) load.Script {
+						return load.NewStrings(keyPrefix, load.Uniform(r.hotKeys, uint64(i)), v, 100, uint64(i))
+					}})
+					if n >= manyClients {
+						plan.Warmup, plan.Duration = time.Second, r.slowDuration()
+					}
+					f, _, err := p.drive(plan)
+					return f, err
+				},
+			})
+			if err != nil {
+				return err
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func clientsName(n int) string { return fmt.Sprintf("GET, %d connections", n) }

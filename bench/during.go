@@ -45,24 +45,21 @@ func runDuring(r *run) error {
 	if len(wanted) == 0 {
 		return nil
 	}
-	servers, stop, err := r.startAll(true)
-	if err != nil {
-		return err
-	}
-	defer stop()
-	saved := *r // its keys are those that the snapshots hold
-	saved.hotKeys = max(r.keys*3/10, 1000)
-	for _, p := range servers {
-		if err := saved.preload(p); err != nil {
-			return err
+	return r.withAll(true, func(servers []*process) error {
+		saved := *r // its keys are those that the snapshots hold
+		saved.hotKeys = max(r.keys*3/10, 1000)
+		for _, p := range servers {
+			if err := saved.preload(p); err != nil {
+				return err
+			}
 		}
-	}
-	for _, row := range wanted {
-		if err := r.compare(servers, saved.during(row)); err != nil {
-			return err
+		for _, row := range wanted {
+			if err := r.compare(servers, saved.during(row)); err != nil {
+				return err
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // during takes turns between without and with.

@@ -47,61 +47,57 @@ func runGrowthKeys(r *run) error {
 	if len(wanted) == 0 {
 		return nil
 	}
-	servers, stop, err := r.startAll(false)
-	if err != nil {
-		return err
-	}
-	defer stop()
-	return r.shortly(func() error {
-		filled := 0
-		for _, n := range keyCounts(r.keys) {
-			for _, p := range servers {
-				if err := p.growTo(filled, n); err != nil {
-					return err
+	return r.withAll(false, func(servers []*process) error {
+		return r.shortly(func() error {
+			filled := 0
+			for _, n := range keyCounts(r.keys) {
+				for _, p := range servers {
+					if err := p.growTo(filled, n); err != nil {
+						return err
+					}
+				}
+				filled = n
+				for _, c := range wanted {
+					if err := r.compare(servers, r.keysPoint(c, n)); err != nil {
+						return err
+					}
 				}
 			}
-			filled = n
-			for _, c := range wanted {
-				if err := r.compare(servers, r.keysPoint(c, n)); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
+			return nil
+		})
 	})
 }
 
 // weighKeys adds rows of what keys take where nothing else has ever run.
 func (r *run) weighKeys() error {
-	servers, stop, err := r.startAll(false)
-	if err != nil {
-		return err
-	}
-	defer stop()
-	empty := make([]int64, len(servers))
-	for i, p := range servers {
-		if empty[i], err = p.residentBytes(); err != nil {
-			return err
-		}
-	}
-	filled := 0
-	for _, n := range keyCounts(r.keys) {
-		var rows []Row
+	return r.withAll(false, func(servers []*process) error {
+		empty := make([]int64, len(servers))
 		for i, p := range servers {
-			if err := p.growTo(filled, n); err != nil {
-				return err
-			}
 			rss, err := p.residentBytes()
 			if err != nil {
 				return err
 			}
-			f := figures{metricRSS: float64(rss), metricBytes: float64(rss-empty[i]) / float64(n)}
-			rows = append(rows, Row{Name: loadedName, Server: p.name, X: float64(n), Metrics: summarize([]figures{f})})
+			empty[i] = rss
 		}
-		r.add(groupGrowthKeys, r.growthKeysNote(), rows...)
-		filled = n
-	}
-	return nil
+		filled := 0
+		for _, n := range keyCounts(r.keys) {
+			var rows []Row
+			for i, p := range servers {
+				if err := p.growTo(filled, n); err != nil {
+					return err
+				}
+				rss, err := p.residentBytes()
+				if err != nil {
+					return err
+				}
+				f := figures{metricRSS: float64(rss), metricBytes: float64(rss-empty[i]) / float64(n)}
+				rows = append(rows, Row{Name: loadedName, Server: p.name, X: float64(n), Metrics: summarize([]figures{f})})
+			}
+			r.add(groupGrowthKeys, r.growthKeysNote(), rows...)
+			filled = n
+		}
+		return nil
+	})
 }
 
 // growTo adds the keys from filled to n.

@@ -19,20 +19,17 @@ func runGrowthClients(r *run) error {
 	if len(wanted) == 0 {
 		return nil
 	}
-	servers, stop, err := r.startAll(false)
-	if err != nil {
-		return err
-	}
-	defer stop()
-	return r.shortly(func() error {
-		for _, c := range wanted {
-			for _, n := range r.growing.clients {
-				if err := r.compare(servers, r.clientsPoint(c, n)); err != nil {
-					return err
+	return r.withAll(false, func(servers []*process) error {
+		return r.shortly(func() error {
+			for _, c := range wanted {
+				for _, n := range r.growing.clients {
+					if err := r.compare(servers, r.clientsPoint(c, n)); err != nil {
+						return err
+					}
 				}
 			}
-		}
-		return nil
+			return nil
+		})
 	})
 }
 
@@ -91,20 +88,17 @@ func runGrowthValues(r *run) error {
 	if len(wanted) == 0 {
 		return nil
 	}
-	servers, stop, err := r.startAll(false)
-	if err != nil {
-		return err
-	}
-	defer stop()
-	return r.shortly(func() error {
-		for _, size := range r.growing.bytes {
-			for _, c := range wanted {
-				if err := r.compare(servers, r.valuesPoint(c, size)); err != nil {
-					return err
+	return r.withAll(false, func(servers []*process) error {
+		return r.shortly(func() error {
+			for _, size := range r.growing.bytes {
+				for _, c := range wanted {
+					if err := r.compare(servers, r.valuesPoint(c, size)); err != nil {
+						return err
+					}
 				}
 			}
-		}
-		return nil
+			return nil
+		})
 	})
 }
 

@@ -51,19 +51,16 @@ func runLarge(r *run) error {
 	if len(wanted) == 0 {
 		return nil
 	}
-	servers, stop, err := r.startAll(false)
-	if err != nil {
-		return err
-	}
-	defer stop()
-	fewer := *r // the small ones are there to be waited for
-	fewer.hotKeys = min(r.hotKeys, 100_000)
-	for _, row := range wanted {
-		if err := r.compare(servers, fewer.large(row)); err != nil {
-			return err
+	return r.withAll(false, func(servers []*process) error {
+		fewer := *r // the small ones are there to be waited for
+		fewer.hotKeys = min(r.hotKeys, 100_000)
+		for _, row := range wanted {
+			if err := r.compare(servers, fewer.large(row)); err != nil {
+				return err
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func (r *run) large(row largeRow) comparison {

@@ -44,38 +44,35 @@ func runMixed(r *run) error {
 	if len(wanted) == 0 {
 		return nil
 	}
-	servers, stop, err := r.startAll(false)
-	if err != nil {
-		return err
-	}
-	defer stop()
-	zipf := load.NewZipf(r.hotKeys, zipfExponent, 1)
-	v := value(valueBytes)
-	for _, row := range wanted {
-		keys := func(i int) *load.Keys {
-			if row.zipf {
-				return zipf.Keys(uint64(i))
+	return r.withAll(false, func(servers []*process) error {
+		zipf := load.NewZipf(r.hotKeys, zipfExponent, 1)
+		v := value(valueBytes)
+		for _, row := range wanted {
+			keys := func(i int) *load.Keys {
+				if row.zipf {
+					return zipf.Keys(uint64(i))
+				}
+				return load.Uniform(r.hotKeys, uint64(i))
 			}
-			return load.Uniform(r.hotKeys, uint64(i))
+			const clients = 50
+			err := r.compare(servers, comparison{
+				group: groupMixed, name: row.name(),
+				note: fmt.Sprintf("%d clients, %d-byte values, %d keys, persistence off; Zipf with s = %v", clients, valueBytes, r.hotKeys, zipfExponent),
+				params: map[string]string{"clients": strconv.Itoa(clients), "pipeline": strconv.Itoa(row.pipeline),
+					"reads": strconv.Itoa(row.reads)},
+				prepare: r.ensurePreload,
+				once: func(p *process) (figures, error) {
+					f, _, err := p.drive(r.plan(load.Group{Name: row.name(), Clients: clients, Pipeline: row.pipeline,
+						New: func(i int) load.Script {
+							return load.NewStrings(keyPrefix, keys(i), v, row.reads, uint64(i))
+						}}))
+					return f, err
+				},
+			})
+			if err != nil {
+				return err
+			}
 		}
-		const clients = 50
-		err := r.compare(servers, comparison{
-			group: groupMixed, name: row.name(),
-			note: fmt.Sprintf("%d clients, %d-byte values, %d keys, persistence off; Zipf with s = %v", clients, valueBytes, r.hotKeys, zipfExponent),
-			params: map[string]string{"clients": strconv.Itoa(clients), "pipeline": strconv.Itoa(row.pipeline),
-				"reads": strconv.Itoa(row.reads)},
-			prepare: r.ensurePreload,
-			once: func(p *process) (figures, error) {
-				f, _, err := p.drive(r.plan(load.Group{Name: row.name(), Clients: clients, Pipeline: row.pipeline,
-					New: func(i int) load.Script {
-						return load.NewStrings(keyPrefix, keys(i), v, row.reads, uint64(i))
-					}}))
-				return f, err
-			},
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return nil
+	})
 }

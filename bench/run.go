@@ -84,26 +84,25 @@ func (r *run) start(c contender, durable bool, args ...string) (*process, error)
 	return startIn(c, dir, append(mode, args...)...)
 }
 
-// startAll starts every contender. stop ends those that run.
-func (r *run) startAll(durable bool, args ...string) (servers []*process, stop func(), err error) {
-	stop = func() {
+// withAll starts every contender for f and ends them behind it.
+func (r *run) withAll(durable bool, f func(servers []*process) error) error {
+	var servers []*process
+	defer func() {
 		for _, p := range servers {
 			p.stop()
 		}
-	}
+	}()
 	for _, c := range r.all {
-		p, err := r.start(c, durable, args...)
+		p, err := r.start(c, durable)
 		if err != nil {
-			stop()
-			return nil, nil, err
+			return err
 		}
 		servers = append(servers, p)
 		if err := p.loadScripts(); err != nil {
-			stop()
-			return nil, nil, err
+			return err
 		}
 	}
-	return servers, stop, nil
+	return f(servers)
 }
 
 // inTurns asks every server once in each repetition, the first one another each

@@ -26,27 +26,22 @@ const (
 
 // begin asks to begin operation n, with its own digest or another.
 func (d Dialect) begin(b []byte, n uint64, head string) []byte {
-	if d.BeginSHA == "" {
-		b = Key(Bulk(Array(b, 6), "IDEM"), idemPrefix, n)
-		b = Bulk(b, "BEGIN")
-	} else {
-		b = Bulk(Bulk(Bulk(Array(b, 7), "EVALSHA"), d.BeginSHA), "1")
-		b = Key(b, idemPrefix, n)
-	}
-	b = digest(b, head, n)
+	b = digest(command(b, d.BeginSHA, "BEGIN", n), head, n)
 	return Bulk(Bulk(b, owner), Retention)
 }
 
 func (d Dialect) complete(b []byte, n uint64, result []byte) []byte {
-	if d.CompleteSHA == "" {
-		b = Key(Bulk(Array(b, 6), "IDEM"), idemPrefix, n)
-		b = Bulk(b, "COMPLETE")
-	} else {
-		b = Bulk(Bulk(Bulk(Array(b, 7), "EVALSHA"), d.CompleteSHA), "1")
-		b = Key(b, idemPrefix, n)
-	}
-	b = digest(b, digestHead, n)
+	b = digest(command(b, d.CompleteSHA, "COMPLETE", n), digestHead, n)
 	return Bulk(Bulk(b, owner), result)
+}
+
+// command is the beginning of a request about operation n, of which three
+// arguments are missing: verb of IDEM, or the script with that digest.
+func command(b []byte, sha, verb string, n uint64) []byte {
+	if sha == "" {
+		return Bulk(Key(Bulk(Array(b, 6), "IDEM"), idemPrefix, n), verb)
+	}
+	return Key(Bulk(Bulk(Bulk(Array(b, 7), "EVALSHA"), sha), "1"), idemPrefix, n)
 }
 
 // digest adds 64 hex digits.
