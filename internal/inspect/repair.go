@@ -111,9 +111,15 @@ func Repair(t *Target, o RepairOptions) (report *RepairReport, err error) {
 	return &r.RepairReport, nil
 }
 
-// empty says whether nothing is kept.
+// empty says whether nothing is kept of a store that had something.
 func (r *repair) empty() bool {
-	return len(r.next.Snapshots) == 0 && (r.log == logTaken || r.log == logCut && r.last == 0)
+	switch {
+	case len(r.next.Snapshots) > 0:
+		return false
+	case r.log == logKept && r.Lost == "" && len(r.bad) == 0: // there was nothing
+		return false
+	}
+	return r.log == logTaken || r.last == 0
 }
 
 func (r *repair) found(format string, args ...any) {
