@@ -83,6 +83,31 @@ func TestManyReadyInOneRound(t *testing.T) {
 	})
 }
 
+// (I5) for replies that leave many at a time: none before the sync of what any
+// of the round wrote.
+func TestARoundOfWritersWaitsForItsSync(t *testing.T) {
+	l := serve(t, variant{"epoll", 1}, tuned(func(t *Tunables) { t.SyncPlace = "loop" }))
+	peers := make([]*peer, netpoll.VectorCalls+8)
+	for i := range peers {
+		peers[i] = l.dial()
+		require.Equal(t, "+PONG", peers[i].do("PING"))
+	}
+	entered, release := l.slowSync()
+	l.atOnce(func() {
+		for i, p := range peers {
+			p.send(wire("SET", fmt.Sprint("k", i), "v"))
+		}
+	})
+	<-entered
+	for i, p := range peers {
+		require.False(t, p.hasAnswer(), "client %d has an answer before the sync", i)
+	}
+	release()
+	for _, p := range peers {
+		p.expect("+OK\r\n")
+	}
+}
+
 // One kills others whose requests came in the same round.
 func TestKillWithinARound(t *testing.T) {
 	l := serve(t, variant{"epoll", 1})

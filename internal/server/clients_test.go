@@ -6,14 +6,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/hapaxkv/hapax/internal/wal"
 )
-
-var never time.Time
 
 func (p *peer) id() string { return strings.TrimPrefix(p.do("CLIENT", "ID"), ":") }
 
