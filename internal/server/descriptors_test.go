@@ -72,11 +72,11 @@ func TestOutOfDescriptors(t *testing.T) {
 // serveWithFewDescriptors is the other process.
 func serveWithFewDescriptors(t *testing.T, backend string) {
 	l := serve(t, variant{backend, 1})
-	fmt.Println(l.srv.Addrs()[0])
 	fd, err := unix.Dup(0)
 	require.NoError(t, err)
 	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(fd) + 20, Max: uint64(fd) + 20}))
 	require.NoError(t, unix.Close(fd))
+	fmt.Println(l.srv.Addrs()[0]) // not before the limit holds: clients come at once
 	_, err = io.Copy(io.Discard, os.Stdin)
 	require.NoError(t, err)
 	fmt.Println("refused", strings.Count(l.logs.String(), "Accepting client connection"))
