@@ -135,9 +135,6 @@ func (v *Vector) mapRings(p *uringParams) (err error) {
 
 func (v *Vector) word(offset uint32) *uint32 { return (*uint32)(unsafe.Pointer(&v.rings[offset])) }
 
-// Len is how many calls were added since the last Run.
-func (v *Vector) Len() int { return len(v.calls) }
-
 // Recv adds a receive into b, which is not empty, from a socket; Send adds a
 // send of b. The number of the call, from 0, is its place in the order of
 // adding.

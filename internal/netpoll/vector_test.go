@@ -43,7 +43,6 @@ func TestVectorResults(t *testing.T) {
 	v.Send(full, big)
 	v.Send(data, []byte("answer"))
 	v.Recv(1<<20, make([]byte, 1))
-	require.Equal(t, 7, v.Len())
 	require.NoError(t, v.Run())
 
 	n, err := v.Result(0)
@@ -67,7 +66,6 @@ func TestVectorResults(t *testing.T) {
 	require.Equal(t, unix.EBADF, err)
 
 	v.Reset()
-	require.Zero(t, v.Len())
 	v.Send(full, big)
 	require.NoError(t, v.Run())
 	_, err = v.Result(0)
